@@ -1,0 +1,1 @@
+"""The `claw` command. Nothing below this package imports it."""

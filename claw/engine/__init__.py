@@ -1,0 +1,1 @@
+"""The engine: one loop, fed by threads it owns."""

@@ -1,0 +1,29 @@
+"""Providers: what claw asks a model through. Each is imported when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from claw.providers.base import ModelRequest, Provider, StreamingProvider
+
+if TYPE_CHECKING:
+    from claw.providers.openai_chat import OpenAIChat as OpenAIChat
+    from claw.providers.scripted import ScriptedProvider as ScriptedProvider
+    from claw.providers.scripted import text_turn as text_turn
+    from claw.providers.scripted import tool_turn as tool_turn
+
+HOMES = {
+    "OpenAIChat": "claw.providers.openai_chat",
+    "ScriptedProvider": "claw.providers.scripted",
+    "text_turn": "claw.providers.scripted",
+    "tool_turn": "claw.providers.scripted",
+}
+
+__all__ = ["ModelRequest", "Provider", "StreamingProvider", *HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(HOMES[name]), name)

@@ -1,0 +1,174 @@
+"""Session: a conversation that can always be sent.
+
+Two invariants hold after every append, each a named function below: every ToolCall is answered by
+exactly one ToolResult in the next message, in order; every ToolResult has its call. A history
+that breaks them is refused by servers for ever after, so `append` raises, and loading repairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from typing import Any, Protocol
+
+from claw.errors import HistoryError
+from claw.messages import Message, ToolCall, ToolResult
+
+UNKNOWN_OUTCOME = "unknown outcome: interrupted while it ran"
+NOT_RUN = "not run: the turn was cancelled"
+
+
+class RunRecord(Protocol):
+    """What a Session knows of the run it is in."""
+
+    @property
+    def over(self) -> bool: ...
+
+
+class Session:
+    """A history in memory, and what the tools of its calls remember. In one run at a time.
+
+    `messages`: an earlier history; one that breaks the invariants is repaired, and `notices` says
+    how (the next run tells them). As a context manager it closes itself.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        repaired, self.notices = repair(list(messages))
+        self._messages = repaired
+        self._started: set[str] = set()
+        self._ended: dict[str, ToolResult] = {}
+        self._states: dict[str, dict[str, Any]] = {}
+        self._run: RunRecord | None = None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return tuple(self._messages)
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The last message's calls, as long as they have no results."""
+        return self._messages[-1].tool_calls if self._messages else ()
+
+    def append(self, message: Message) -> None:
+        """Adds `message`, or raises HistoryError and adds nothing."""
+        tail = [*self._messages[-1:], message]
+        problems = unanswered_calls(tail, open_end=True) + orphan_results(tail)
+        if problems:
+            raise HistoryError(problems[0])
+        self._messages.append(message)
+        self._started.clear()
+        self._ended.clear()
+
+    def call_started(self, call: ToolCall) -> None:
+        """Told by the engine right before a call runs: the journal that survives a crash."""
+        self._started.add(call.id)
+
+    def call_ended(self, call: ToolCall, result: ToolResult) -> None:
+        """Told by the engine as soon as a call has its result."""
+        self._ended[call.id] = result
+
+    def close_open_calls(self) -> tuple[ToolResult, ...]:
+        """Answers the open calls as far as they are known to have come, and returns the answers."""
+        results = tuple(self._ended.get(call.id) or self._made_up(call) for call in self.open_calls)
+        if results:
+            self.append(Message.tool(*results))
+        return results
+
+    def state(self, family: str) -> dict[str, Any]:
+        """What a family of tools remembers here. A value with a `close()` is closed with us."""
+        return self._states.setdefault(family, {})
+
+    def clear(self) -> None:
+        """Forgets the conversation; what the tools remember is closed and forgotten too."""
+        self._messages.clear()
+        self.close()
+
+    def close(self) -> None:
+        """Ends jobs and sweeps what the calls left running. The history stays readable."""
+        states, self._states = self._states, {}
+        with ExitStack() as stack:
+            for state in states.values():
+                for value in state.values():
+                    if hasattr(value, "close"):
+                        stack.callback(value.close)
+
+    def enter_run(self, run: RunRecord) -> None:
+        """Claims the session for `run`; HistoryError while another run is still going."""
+        if self._run is not None and not self._run.over:
+            raise HistoryError("this session is in a run already: one run at a time")
+        self._run = run
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self.close()
+
+    def _made_up(self, call: ToolCall) -> ToolResult:
+        words = UNKNOWN_OUTCOME if call.id in self._started else NOT_RUN
+        return ToolResult(call.id, words, is_error=True)
+
+
+def unanswered_calls(messages: Sequence[Message], *, open_end: bool = False) -> list[str]:
+    """The first invariant: every call has exactly one result in the next message, in order.
+
+    Returns what breaks it, in words with the ids. With `open_end` the last message may have calls
+    that are still to be answered.
+    """
+    problems = []
+    for index, message in enumerate(messages):
+        asked = [call.id for call in message.tool_calls]
+        if len(set(asked)) < len(asked):
+            problems.append(f"two calls of one message share an id: {', '.join(asked)}")
+        if not asked or (open_end and index == len(messages) - 1):
+            continue
+        following = messages[index + 1] if index + 1 < len(messages) else None
+        answered = [r.call_id for r in following.tool_results] if following else []
+        if answered != asked:
+            problems.append(
+                f"calls {', '.join(asked)} must be answered by the next message, in order; "
+                f"it answers {', '.join(answered) or 'none'}"
+            )
+    return problems
+
+
+def orphan_results(messages: Sequence[Message]) -> list[str]:
+    """The second invariant: every result has its call in the message before. Returns problems."""
+    problems = []
+    for index, message in enumerate(messages):
+        asked = {call.id for call in messages[index - 1].tool_calls} if index else set()
+        orphans = [r.call_id for r in message.tool_results if r.call_id not in asked]
+        if orphans:
+            problems.append(f"results without a call before them: {', '.join(orphans)}")
+    return problems
+
+
+def repair(messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
+    """The history with both invariants restored, and a line for each thing that was mended."""
+    mended: list[Message] = []
+    notices: list[str] = []
+    for index, message in enumerate(messages):
+        if message.role == "tool":
+            continue  # its results are put behind their calls, below
+        mended.append(message)
+        if not message.tool_calls:
+            continue
+        following = messages[index + 1].tool_results if index + 1 < len(messages) else ()
+        found = {result.call_id: result for result in following}
+        missing = [call.id for call in message.tool_calls if call.id not in found]
+        if missing:
+            notices.append(f"these calls were interrupted, outcome unknown: {', '.join(missing)}")
+        answers = (found.get(c.id) or _unknown(c.id) for c in message.tool_calls)
+        mended.append(Message.tool(*answers))
+    lost = sorted(_result_ids(messages) - _result_ids(mended))
+    if lost:
+        notices.append(f"these results had no call before them and were dropped: {', '.join(lost)}")
+    return mended, notices
+
+
+def _result_ids(messages: Sequence[Message]) -> set[str]:
+    return {result.call_id for message in messages for result in message.tool_results}
+
+
+def _unknown(call_id: str) -> ToolResult:
+    return ToolResult(call_id, UNKNOWN_OUTCOME, is_error=True)
