@@ -5,6 +5,7 @@ Importing it touches no network, no terminal, no signal handler and no file.
 
 from claw.approval import Decision, Rules, allow_all, deny_all
 from claw.cancel import CancelToken
+from claw.engine import Engine, RunStream
 from claw.errors import Cancelled, ClawError, ConfigError, HistoryError, ProviderError, ToolError
 from claw.events import RunResult, RunStatus
 from claw.messages import Message, StopReason, ToolCall, ToolResult, Usage
@@ -18,6 +19,7 @@ __all__ = [
     "ClawError",
     "ConfigError",
     "Decision",
+    "Engine",
     "HistoryError",
     "MemoryReporter",
     "Message",
@@ -26,6 +28,7 @@ __all__ = [
     "Rules",
     "RunResult",
     "RunStatus",
+    "RunStream",
     "Session",
     "StopReason",
     "Tee",

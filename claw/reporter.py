@@ -96,8 +96,7 @@ class Muting(Reporter):
         try:
             method(*arguments)
         except BrokenPipeError:
-            self._muted = True
-            raise
+            raise  # the engine ends the run; a Tee goes on telling its others
         except Exception:
             self._muted = True
             name = type(self._reporter).__name__

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from threading import Lock
 from typing import Any, Protocol
 
 from claw.errors import HistoryError
@@ -39,6 +40,7 @@ class Session:
         self._ended: dict[str, ToolResult] = {}
         self._states: dict[str, dict[str, Any]] = {}
         self._run: RunRecord | None = None
+        self._claiming = Lock()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -51,7 +53,8 @@ class Session:
 
     def append(self, message: Message) -> None:
         """Adds `message`, or raises HistoryError and adds nothing."""
-        tail = [*self._messages[-1:], message]
+        last = self._messages[-1:]
+        tail = [*(last if self.open_calls else ()), message]
         problems = unanswered_calls(tail, open_end=True) + orphan_results(tail)
         if problems:
             raise HistoryError(problems[0])
@@ -94,9 +97,20 @@ class Session:
 
     def enter_run(self, run: RunRecord) -> None:
         """Claims the session for `run`; HistoryError while another run is still going."""
-        if self._run is not None and not self._run.over:
-            raise HistoryError("this session is in a run already: one run at a time")
-        self._run = run
+        with self._claiming:
+            if self._run is not None and not self._run.over:
+                raise HistoryError("this session is in a run already: one run at a time")
+            self._run = run
+
+    def mend(self) -> list[str]:
+        """At a run's start: answers the calls that an abandoned run left open. Returns a line for
+        each thing that was mended, here or when the history was loaded."""
+        notices, self.notices = self.notices, []
+        answered = self.close_open_calls()
+        if answered:
+            ids = ", ".join(result.call_id for result in answered)
+            notices.append(f"an earlier turn was cut off; these calls were closed: {ids}")
+        return notices
 
     def __enter__(self) -> Session:
         return self

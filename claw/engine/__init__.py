@@ -1,1 +1,6 @@
 """The engine: one loop, fed by threads it owns."""
+
+from claw.engine.engine import Engine
+from claw.engine.stream import RunStream
+
+__all__ = ["Engine", "RunStream"]

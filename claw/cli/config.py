@@ -1,0 +1,155 @@
+"""config.toml: what the user wrote there, checked, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from claw.errors import ConfigError
+from claw.providers.presets import PRESETS, Preset
+
+KINDS: Mapping[type, str] = {
+    str: "a text in quotes",
+    int: "a whole number over 0",
+    float: "a number over 0",
+    list: "a list of texts",
+    dict: "a table",
+}
+
+TOP: Mapping[str, type] = {
+    "provider": str,
+    "model": str,
+    "base_url": str,
+    "key_command": str,
+    "tools": list,
+    "approvals": dict,
+    "limits": dict,
+    "presets": dict,
+}
+APPROVALS: Mapping[str, type] = {"mode": str}
+LIMITS: Mapping[str, type] = {"max_steps": int, "timeout": float}
+PRESET: Mapping[str, type] = {"base_url": str, "key_variable": str, "key_command": str}
+
+
+@dataclass(frozen=True)
+class PresetTable:
+    """One `[presets.NAME]`. `own_url`: it names a URL, so no other maker's key goes there."""
+
+    preset: Preset
+    key_command: str = ""
+    own_url: bool = False
+
+
+@dataclass(frozen=True)
+class UserConfig:
+    """The user's settings; "" and None are "not set". `warnings` are lines to tell."""
+
+    file: Path
+    exists: bool = False
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    key_command: str = ""
+    tools: tuple[str, ...] = ()
+    approve: str = ""
+    max_steps: int | None = None
+    timeout: float | None = None
+    presets: Mapping[str, PresetTable] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def read_config(file: Path) -> UserConfig:
+    """The settings in `file`; empty ones where there is no such file.
+
+    ConfigError, with the place, for a file that can't be read, isn't TOML, or holds a value of
+    the wrong kind. A name it doesn't know is a warning.
+    """
+    import tomllib
+
+    try:
+        with open(file, "rb") as stream:
+            data = tomllib.load(stream)
+    except FileNotFoundError:
+        return UserConfig(file)
+    except OSError as error:
+        raise ConfigError(f"{file} can't be read: {error.strerror}") from error
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError; the first names the line
+        raise ConfigError(f"{file} isn't valid TOML: {error}") from error
+    return _checked(file, data)
+
+
+def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
+    reader = _Reader(file)
+    top = reader.table(data, TOP)
+    approvals = reader.table(top.get("approvals", {}), APPROVALS, "approvals")
+    limits = reader.table(top.get("limits", {}), LIMITS, "limits")
+    presets = {
+        name: _preset(name, reader.table(table, PRESET, f"presets.{name}"))
+        for name, table in top.get("presets", {}).items()
+    }
+    plain = {key: top[key] for key in ("provider", "model", "base_url", "key_command") if key in top}
+    return UserConfig(
+        file,
+        exists=True,
+        **plain,
+        tools=tuple(top.get("tools", ())),
+        approve=approvals.get("mode", ""),
+        max_steps=limits.get("max_steps"),
+        timeout=limits.get("timeout"),
+        presets=presets,
+        warnings=tuple(reader.warnings),
+    )
+
+
+def _preset(name: str, table: Mapping[str, str]) -> PresetTable:
+    """A table may name a new server, move a known one, or add a key_command to it."""
+    known = PRESETS.get(name)
+    own_url = "base_url" in table
+    if known is None or own_url:
+        preset = Preset(name, table.get("base_url", ""), table.get("key_variable", ""))
+    else:
+        variable = table.get("key_variable", known.key_variable)
+        preset = Preset(name, known.base_url, variable, known.url_variable, known.local)
+    return PresetTable(preset, table.get("key_command", ""), own_url or known is None)
+
+
+class _Reader:
+    """Checks tables against their known names, and gathers the warnings."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.warnings: list[str] = []
+
+    def table(self, data: Any, known: Mapping[str, type], where: str = "") -> dict[str, Any]:
+        """The known entries of `data`, each of its kind."""
+        prefix = f"{where}." if where else ""
+        if not isinstance(data, dict):
+            raise ConfigError(f"{self.file}: {where} must be a table, written [{where}]")
+        for name in data:
+            if name not in known:
+                hint = nearest(name, known)
+                self.warnings.append(f"{self.file}: unknown setting {prefix}{name}{hint}; ignored")
+        entries = {name: value for name, value in data.items() if name in known}
+        for name, value in entries.items():
+            if not _is(value, known[name]):
+                raise ConfigError(f"{self.file}: {prefix}{name} must be {KINDS[known[name]]}")
+        return entries
+
+
+def _is(value: Any, kind: type) -> bool:
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if kind in (int, float):
+        numbers = (int,) if kind is int else (int, float)
+        return isinstance(value, numbers) and not isinstance(value, bool) and value > 0
+    return isinstance(value, kind)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean "x"?`-style help for a mistyped name; "" when nothing is near."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, list(known), n=1)
+    return f' (did you mean "{found[0]}"?)' if found else ""

@@ -1,0 +1,148 @@
+"""Ctrl-C, TERM and HUP: the only file that installs signal handlers.
+
+What a Ctrl-C must do during a turn: the first ends the turn in good order, the second leaves it
+at once, the third ends the process whatever state it is in. What fails:
+
+- A handler that calls `token.cancel()`. A Python handler runs on the main thread, between any two
+  bytecodes: also between a waiter's last look at the token and its going to sleep, and inside
+  sections that a cancel callback enters. Wake-ups were lost, and there were deadlocks.
+- A handler that raises at the first Ctrl-C. The exception lands anywhere, such as in the middle
+  of an append to the history or in a lock's `__exit__`.
+- A thread in `sigwait`. It needs the signals blocked in every thread, and children inherit that.
+- No handler but KeyboardInterrupt's: a main thread stuck in C code never gets to raise it.
+
+What doesn't: the C part of Python's signal handling writes each signal's number into a pipe
+(`signal.set_wakeup_fd`), whatever the main thread does. The thread `claw-sigint` reads the pipe
+and cancels from outside. The Python handler does nothing at the first Ctrl-C; the lock that the
+main thread waits for is released by the cancel. At the second it raises KeyboardInterrupt, for a
+run that doesn't end. The third is the watcher's again, because only it is sure to run.
+
+Handler and watcher count separately. They run on two threads with no order between them, and two
+Ctrl-C in quick succession may be one call of the handler but are always two bytes in the pipe.
+
+Both are armed anew for each turn, with the turn's own token: a Ctrl-C of an earlier turn can't
+reach this one, and prompt_toolkit's event loop leaves the wakeup descriptor at -1 after a prompt.
+
+A signal that was ignored when we came (nohup, a background job) stays ignored.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Thread
+from types import FrameType
+from typing import Any
+
+from claw.cancel import CancelToken
+
+REASONS = {signal.SIGINT: "interrupt", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+EXIT_CTRL_C = 128 + signal.SIGINT
+
+Handler = Callable[[int, FrameType | None], Any]
+
+
+@dataclass
+class Ending:
+    """What ended a turn: the signal that cancelled its token first, None if none did."""
+
+    signal: signal.Signals | None = None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What a command that was ended so exits with: 130, 143, 129; None if no signal came."""
+        return None if self.signal is None else 128 + self.signal
+
+
+@contextmanager
+def armed(
+    cancel: CancelToken, *, last_resort: Callable[[], object] | None = None
+) -> Iterator[Ending]:
+    """For one turn, on the main thread: signals cancel `cancel`; a second Ctrl-C raises.
+
+    The token's reason is then interrupt, terminated or hangup. last_resort: called at the third
+    Ctrl-C, on the watcher's thread, right before the process is left: it restores the terminal
+    and kills process groups, must not block, and what it raises is ignored.
+    """
+    ending, turn_over, ctrl_c = Ending(), False, 0
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal ctrl_c
+        ctrl_c += number == signal.SIGINT
+        if number == signal.SIGINT and ctrl_c == 2 and not turn_over:
+            raise KeyboardInterrupt
+
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)  # set_wakeup_fd demands it
+    watcher = Thread(
+        target=_watch, args=(reader, cancel, ending, last_resort), name="claw-sigint", daemon=True
+    )
+    watcher.start()
+    previous_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    previous = _install(dict.fromkeys(REASONS, handle))
+    try:
+        yield ending
+    finally:
+        # The handler raises once at most, so at most one of these steps is broken off.
+        try:
+            turn_over = True
+        finally:
+            _install(previous)
+            signal.set_wakeup_fd(previous_fd)
+            os.close(writer)
+            watcher.join()
+            os.close(reader)
+
+
+def _watch(
+    reader: int, cancel: CancelToken, ending: Ending, last_resort: Callable[[], object] | None
+) -> None:
+    """Reads signal numbers until the pipe is closed."""
+    ctrl_c = 0
+    while numbers := os.read(reader, 64):
+        for number in numbers:
+            if number not in REASONS:
+                continue
+            came = signal.Signals(number)
+            ending.signal = ending.signal or came
+            cancel.cancel(REASONS[came])
+            ctrl_c += came is signal.SIGINT
+            if ctrl_c == 3:
+                with suppress(Exception):
+                    if last_resort is not None:
+                        last_resort()
+                os._exit(EXIT_CTRL_C)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """For the time between turns, on the main thread: TERM and HUP leave as SystemExit(143 or 129).
+
+    Every `finally` runs on the way. It is a SystemExit because an event loop, such as the one of
+    prompt_toolkit, lets only that and KeyboardInterrupt through.
+    """
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    previous = _install(dict.fromkeys(ENDING, leave))
+    try:
+        yield
+    finally:
+        _install(previous)
+
+
+def _install(handlers: Mapping[signal.Signals, Any]) -> dict[signal.Signals, Any]:
+    """Installs handlers and returns those there were; an ignored signal stays as it is."""
+    previous = {}
+    for number, handler in handlers.items():
+        there = signal.getsignal(number)
+        if there is not signal.SIG_IGN:
+            # None is a handler that wasn't installed by Python and can't be put back.
+            previous[number] = signal.SIG_DFL if there is None else there
+            signal.signal(number, handler)
+    return previous

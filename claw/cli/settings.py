@@ -1,0 +1,198 @@
+"""Settings: flags over environment over config.toml over preset, each with where it came from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from claw.cli.config import PresetTable, UserConfig, nearest
+from claw.cli.keys import GENERAL_VARIABLE, KeySource
+from claw.errors import ConfigError
+from claw.providers.presets import GENERIC, PRESETS, Preset
+
+APPROVE_MODES = ("ask", "all")
+DEFAULT_MAX_STEPS = 50
+
+
+@dataclass(frozen=True)
+class Flags:
+    """What was given on the command line; None and "" are "not given"."""
+
+    provider: str = ""
+    model: str = ""
+    base_url: str = ""
+    cwd: str = ""
+    approve: str = ""
+    max_steps: int | None = None
+    timeout: float | None = None
+    max_output_tokens: int | None = None
+    system_file: str = ""
+    log_file: str = ""
+    output: str = "text"
+    verbose: bool = False
+    quiet: bool = False
+    no_color: bool = False
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A value and where it came from, in the user's words; "" is "not set"."""
+
+    value: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All that a run needs to know but the key itself. `sources` tells where a value came from."""
+
+    preset: Preset
+    model: str
+    base_url: str
+    key: KeySource
+    cwd: Path
+    approve: str = "ask"
+    max_steps: int = DEFAULT_MAX_STEPS
+    timeout: float | None = None
+    max_output_tokens: int | None = None
+    system_file: str = ""
+    tools: tuple[str, ...] = ()
+    verbose: bool = False
+    quiet: bool = False
+    color: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+
+class NothingSet(ConfigError):
+    """Neither provider, nor URL, nor a maker's key: nobody to ask. The command offers help."""
+
+
+def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Settings:
+    """The settings in force. NothingSet where no server is named, else ConfigError with the fix.
+
+    The model may still be missing ("": `need_model` says so), so that `config show` can show it.
+    """
+    chosen = _chosen(flags.provider, environ.get("CLAW_PROVIDER"), config.provider, "PROVIDER")
+    url = _chosen(flags.base_url, environ.get("CLAW_BASE_URL"), config.base_url, "BASE_URL")
+    model = _chosen(flags.model, environ.get("CLAW_MODEL"), config.model, "MODEL")
+    table, found = _preset(chosen, url, environ, config)
+    preset = table.preset
+    url, key = _url_and_key(url, table, environ, config)
+    approve = flags.approve or config.approve or "ask"
+    if approve not in APPROVE_MODES:
+        raise ConfigError(
+            f'{config.file}: approvals.mode is "{approve}"; it can be {" or ".join(APPROVE_MODES)}'
+        )
+    return Settings(
+        preset=preset,
+        model=model.value,
+        base_url=checked_url(url),
+        key=key,
+        cwd=_folder(flags.cwd),
+        approve=approve,
+        max_steps=flags.max_steps or config.max_steps or DEFAULT_MAX_STEPS,
+        timeout=flags.timeout or config.timeout,
+        max_output_tokens=flags.max_output_tokens,
+        system_file=flags.system_file,
+        tools=config.tools,
+        verbose=flags.verbose,
+        quiet=flags.quiet,
+        color=not (flags.no_color or environ.get("NO_COLOR")),
+        sources={"provider": found, "model": model.source, "base_url": url.source},
+    )
+
+
+def need_model(settings: Settings) -> None:
+    """ConfigError where no model is set: claw picks none, since names and prices change."""
+    if not settings.model:
+        raise ConfigError(
+            f"no model is set for {settings.preset.name}: give --model NAME, set CLAW_MODEL, "
+            "or write `model` into config.toml"
+        )
+
+
+def checked_url(url: Setting) -> str:
+    """The URL without a final slash; ConfigError where requests couldn't be sent to it."""
+    text = url.value.strip()
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+        usable = usable and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable or not text.isprintable() or " " in text:
+        raise ConfigError(
+            f"{url.source}: {text!r} isn't a URL that can be used; "
+            "it looks like https://host/v1 or http://127.0.0.1:8080/v1"
+        )
+    if parts.username or parts.password:
+        raise ConfigError(f"{url.source}: a key doesn't belong into the URL; set {GENERAL_VARIABLE}")
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{url.source}: the URL must end with its path, without ? and #")
+    return text.rstrip("/")
+
+
+def _chosen(flag: str, variable: str | None, in_file: str, name: str) -> Setting:
+    if flag:
+        return Setting(flag, "--" + name.lower().replace("_", "-"))
+    if variable:
+        return Setting(variable, f"CLAW_{name}")
+    return Setting(in_file, "config.toml") if in_file else Setting()
+
+
+def _preset(
+    chosen: Setting, url: Setting, environ: Mapping[str, str], config: UserConfig
+) -> tuple[PresetTable, str]:
+    """(the preset, where it came from). Without a name: the URL's, else the first maker whose
+    variables are set."""
+    tables = {name: PresetTable(preset) for name, preset in PRESETS.items()} | config.presets
+    if chosen.value:
+        if chosen.value not in tables:
+            hint = nearest(chosen.value, tables) or f"; known: {', '.join(tables)}"
+            raise ConfigError(f'{chosen.source}: no provider is named "{chosen.value}"{hint}')
+        return tables[chosen.value], chosen.source
+    if url.value:
+        return tables[GENERIC.name], url.source
+    for table in tables.values():
+        for variable in (table.preset.key_variable, table.preset.url_variable):
+            if variable and environ.get(variable):
+                return table, variable
+    raise NothingSet("no model server is set")
+
+
+def _url_and_key(
+    url: Setting, table: PresetTable, environ: Mapping[str, str], config: UserConfig
+) -> tuple[Setting, KeySource]:
+    """The URL and the key that may go there: the table at the top of claw.cli.keys."""
+    preset = table.preset
+    if url.value:
+        command = config.key_command if url.source == "config.toml" else ""
+        return url, KeySource(command=command)
+    own = (preset.key_variable,) if preset.key_variable else ()
+    if table.own_url:
+        if not preset.base_url:
+            raise ConfigError(f"[presets.{preset.name}] in config.toml needs a base_url")
+        source = KeySource(own, table.key_command, required=bool(own))
+        return Setting(preset.base_url, f"[presets.{preset.name}]"), source
+    if not preset.base_url:
+        raise ConfigError(f'provider "{preset.name}" needs a URL: give --base-url URL')
+    moved = environ.get(preset.url_variable, "") if preset.url_variable else ""
+    required = bool(own) and not moved
+    source = KeySource((GENERAL_VARIABLE, *own), table.key_command, required=required)
+    if moved:
+        return Setting(moved, preset.url_variable), source
+    return Setting(preset.base_url, f"preset {preset.name}"), source
+
+
+def _folder(name: str) -> Path:
+    folder = Path(name or os.curdir).expanduser()
+    try:
+        real = folder.resolve(strict=True)
+    except OSError as error:
+        raise ConfigError(f"--cwd {name}: there is no such folder") from error
+    if not real.is_dir():
+        raise ConfigError(f"--cwd {name}: this is a file; give a folder")
+    return real

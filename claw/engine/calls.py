@@ -1,0 +1,189 @@
+"""The calls of one reply: judged in order, run, told, and answered by one tool message."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from claw.approval import Approver, Decision
+from claw.channel import Channel
+from claw.engine.limits import calls_are_whole
+from claw.engine.run import TICK_S, Batch, Run, Waiting
+from claw.engine.work import LiveOutput, Work
+from claw.events import RunEvent, RunStatus, ToolFinished, ToolProgress, ToolStarted
+from claw.messages import Message
+from claw.session import NOT_RUN
+from claw.tools.base import ToolContext, ToolRegistry
+from claw.tools.schema import problem_with
+
+TOGETHER = 8
+
+News: TypeAlias = tuple[Work, bool]
+"""A work has output to take (False), or has its result (True)."""
+
+
+@dataclass(frozen=True)
+class CallRules:
+    """What the engine's owner decided about calls."""
+
+    tools: ToolRegistry
+    approver: Approver
+    on_repeat: Approver | None
+    cwd: Path
+    env: Mapping[str, str]
+
+
+def answer_calls(
+    run: Run, rules: CallRules, message: Message
+) -> Generator[Batch, None, RunStatus | None]:
+    """Answers every call of `message`; returns the status that ends the run, or None.
+
+    Calls run in order, one after the other; read-only ones that stand together run together. All
+    calls of a group are judged and asked about before the first of them runs.
+    """
+    works = [Work(call, rules.tools.get(call.name)) for call in message.tool_calls]
+    if not calls_are_whole(message):
+        for work in works:
+            work.refuse(_cut_words(message))
+            yield [ToolStarted(work.call), _finished(work)]
+    end: RunStatus | None = None
+    for group in _groups([work for work in works if work.result is None]):
+        if end is None:
+            run.works = group
+            end = yield from _judge_all(run, rules, group)
+            yield from _run_all(run, rules, group)
+    run.works = ()
+    run.add_results([work.result or work.failure(NOT_RUN) for work in works])
+    return end
+
+
+def _groups(works: Sequence[Work]) -> Iterator[Sequence[Work]]:
+    """Stretches of read-only calls, 8 at most; every other call by itself."""
+    stretch: list[Work] = []
+    for work in works:
+        together = work.tool is not None and work.tool.read_only and not work.tool.caller_thread
+        if stretch and (not together or len(stretch) == TOGETHER):
+            yield stretch
+            stretch = []
+        stretch.append(work)
+        if not together:
+            yield stretch
+            stretch = []
+    if stretch:
+        yield stretch
+
+
+def _judge_all(
+    run: Run, rules: CallRules, works: Sequence[Work]
+) -> Generator[Batch, None, RunStatus | None]:
+    """Asks about each call in turn; once one ends the run, it and those after it are not run."""
+    end: RunStatus | None = None
+    for work in works:
+        if end is None:
+            yield [ToolStarted(work.call)]
+            end = _judge(run, rules, work)
+        if end is not None:
+            work.refuse(NOT_RUN)
+    return end
+
+
+def _judge(run: Run, rules: CallRules, work: Work) -> RunStatus | None:
+    """Refuses the call where it must not run. Returns the status that ends the run, if one does."""
+    verdict: str | RunStatus | None = None
+    if run.repeats.too_many(work.call):
+        verdict = _ask(run, rules.on_repeat, work) if rules.on_repeat else RunStatus.LOOP
+    verdict = verdict or _fault(work, rules.tools) or _ask(run, rules.approver, work)
+    if isinstance(verdict, RunStatus):
+        return verdict
+    if verdict is not None:
+        work.refuse(verdict)
+    return None
+
+
+def _fault(work: Work, tools: ToolRegistry) -> str | None:
+    """Why the call can't be run at all, in words the model can act on."""
+    call, tool = work.call, work.tool
+    if tool is None:
+        known = ", ".join(tools.names) or "none"
+        return f"there is no tool named {call.name!r}; the tools are: {known}"
+    if call.error is not None:
+        return f"the arguments are not usable: {call.error}. They began: {call.raw[:200]}"
+    problem = problem_with(call.arguments, tool.parameters)
+    return f"wrong arguments for {call.name}: {problem}" if problem else None
+
+
+def _ask(run: Run, approver: Approver, work: Work) -> str | RunStatus | None:
+    """None when allowed, else the words of the refusal, or the status that ends the run."""
+    decision = approver(work.call, work.tool, run.token) if work.tool else Decision(True)
+    run.token.raise_if_cancelled()
+    if decision.end is not None:
+        return decision.end
+    if decision.allowed:
+        return None
+    return f"denied: {decision.reason}" if decision.reason else "denied"
+
+
+def _run_all(run: Run, rules: CallRules, works: Sequence[Work]) -> Generator[Batch, None, None]:
+    """Runs what was not refused. Tells output as it comes, results in the order of the calls."""
+    since = time.monotonic()
+    # Two items a call at most, so that no tool ever waits for the reporter.
+    news: Channel[News] = Channel(2 * len(works), run.token)
+    for work in works:
+        if work.result is None:
+            _start(run, rules, work, news)
+        else:
+            _ended(run, work)
+    while True:
+        for work in works:
+            if not work.ended:
+                break
+            if not work.told:
+                work.told = True
+                yield [*_progress(work), _finished(work)]
+        running = [work for work in works if not work.told]
+        if not running:
+            return
+        heard = news.recv_many(TICK_S if run.ticks else None)
+        for work, has_result in heard:
+            if has_result:
+                _ended(run, work)
+        output = [event for work, _ in heard if not work.ended for event in _progress(work)]
+        if output:
+            yield output
+        elif not heard:
+            names = ", ".join(work.call.name for work in running)
+            yield Waiting(time.monotonic() - since, names)
+
+
+def _start(run: Run, rules: CallRules, work: Work, news: Channel[News]) -> None:
+    assert work.tool is not None
+    call, tool = work.call, work.tool
+    work.output = LiveOutput(lambda: news.send((work, False)))
+    state = run.session.state(tool.family or tool.name)
+    context = ToolContext(call, run.token, rules.cwd, rules.env, work.output.write, state)
+    run.session.call_started(call)
+    work.start(context, lambda: news.send((work, True)))
+
+
+def _ended(run: Run, work: Work) -> None:
+    assert work.result is not None
+    work.ended = True
+    run.session.call_ended(work.call, work.result)
+
+
+def _progress(work: Work) -> list[RunEvent]:
+    text, dropped = work.output.take()
+    return [ToolProgress(work.call, text, dropped)] if text else []
+
+
+def _finished(work: Work) -> ToolFinished:
+    assert work.result is not None
+    return ToolFinished(work.call, work.result, work.duration_s)
+
+
+def _cut_words(message: Message) -> str:
+    word = message.stop_word or (message.stop_reason.value if message.stop_reason else "unknown")
+    return f"not run: the reply ended early ({word}), so this call may be cut. Send it again."

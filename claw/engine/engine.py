@@ -1,0 +1,133 @@
+"""Engine: asks the model, streams the reply, runs the tools, until the model answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from claw.approval import Approver, deny_all
+from claw.cancel import CancelToken
+from claw.engine.calls import CallRules, answer_calls
+from claw.engine.environment import without_keys
+from claw.engine.limits import verdict
+from claw.engine.reply import read_reply
+from claw.engine.run import Batch, Run
+from claw.engine.stream import RunStream
+from claw.events import Notice, RunResult, RunStarted, RunStatus, StepFinished, TextComplete
+from claw.messages import Message, StopReason
+from claw.providers.base import ModelRequest, Provider, StreamingProvider
+from claw.reporter import Reporter
+from claw.session import Session
+from claw.tools.base import Tool, ToolRegistry
+
+
+class Engine:
+    """A model, tools and rules, put together once. Holds no state of any run: many runs may go on
+    at once, each on the thread that started it, each with its own Session and CancelToken.
+
+    approver: asked about every call (claw.approval). on_repeat: asked for the third identical call
+    in a row; None ends the run with LOOP. steering: called after each tool message; what it
+    returns becomes user messages. max_steps: model replies a run may take. max_tokens: limit of
+    one reply. buffer: events that may wait between the reader and the engine. env: what tools
+    give to child processes (os.environ by default), always without the keys of model servers.
+    """
+
+    def __init__(
+        self,
+        provider: Provider | StreamingProvider,
+        *,
+        tools: Iterable[Tool] = (),
+        approver: Approver = deny_all,
+        on_repeat: Approver | None = None,
+        reporter: Reporter | None = None,
+        system: str = "",
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        max_steps: int = 50,
+        max_tokens: int | None = None,
+        buffer: int = 16,
+        steering: Callable[[], Sequence[str]] | None = None,
+    ) -> None:
+        self.provider = provider
+        self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self.approver = approver
+        self.on_repeat = on_repeat
+        self.reporter = reporter
+        self.system = system
+        self.cwd = Path(cwd) if cwd is not None else None
+        self.env = env
+        self.max_steps = max_steps
+        self.max_tokens = max_tokens
+        self.buffer = buffer
+        self.steering = steering
+
+    def run(
+        self,
+        session: Session,
+        prompt: str,
+        *,
+        cancel: CancelToken | None = None,
+        reporter: Reporter | None = None,
+    ) -> RunResult:
+        """Runs one prompt to its end on this thread and tells `reporter` (else the engine's own).
+
+        A cancel is a status of the result. A ProviderError is raised, after the reporter was told.
+        HistoryError: the session is in another run.
+        """
+        told = reporter or self.reporter or Reporter()
+        return self._start(session, prompt, cancel, ticks=told.wants_ticks).push_to(told)
+
+    def events(
+        self, session: Session, prompt: str, *, cancel: CancelToken | None = None
+    ) -> RunStream:
+        """The same run as an iterator of RunEvents; the engine's reporter isn't told."""
+        return self._start(session, prompt, cancel, ticks=False)
+
+    def _start(
+        self, session: Session, prompt: str, cancel: CancelToken | None, *, ticks: bool
+    ) -> RunStream:
+        run = Run(session, cancel, ticks=ticks)
+        return RunStream(run, self._loop(run, prompt))
+
+    def _loop(self, run: Run, prompt: str) -> Generator[Batch, None, RunStatus]:
+        """The loop. Has no `finally`: it may be finalised on any thread; RunStream cleans up."""
+        session, rules, cut_before = run.session, self._call_rules(), False
+        yield [RunStarted(prompt), *(Notice(line) for line in session.mend())]
+        session.append(Message.user(prompt))
+        while run.steps < self.max_steps:
+            run.token.raise_if_cancelled()
+            run.steps += 1
+            message = yield from read_reply(run, self.provider, self._request(session), self.buffer)
+            run.add_reply(message)
+            yield [*_text_complete(message), StepFinished(message.usage)]
+            if message.tool_calls:
+                end = yield from answer_calls(run, rules, message)
+                if end is not None:
+                    return end
+            status = verdict(message, cut_before=cut_before)
+            if status is not None:
+                return status
+            cut_before = message.stop_reason in (StopReason.MAX_TOKENS, StopReason.OTHER)
+            for line in self.steering() if self.steering else ():
+                session.append(Message.user(line))
+        return RunStatus.MAX_STEPS
+
+    def _request(self, session: Session) -> ModelRequest:
+        tools = tuple(self.tools)
+        return ModelRequest(
+            session.messages, tools=tools, system=self.system, max_tokens=self.max_tokens
+        )
+
+    def _call_rules(self) -> CallRules:
+        return CallRules(
+            tools=self.tools,
+            approver=self.approver,
+            on_repeat=self.on_repeat,
+            cwd=self.cwd or Path.cwd(),
+            env=without_keys(os.environ if self.env is None else self.env, self.provider),
+        )
+
+
+def _text_complete(message: Message) -> list[TextComplete]:
+    return [TextComplete(message.text)] if message.text else []

@@ -1,0 +1,54 @@
+"""When a run ends: what a reply means, and when a model goes round in circles."""
+
+from __future__ import annotations
+
+import json
+
+from claw.events import RunStatus
+from claw.messages import Message, StopReason, ToolCall
+
+IDENTICAL_CALLS = 3
+WHOLE = (None, StopReason.END_TURN, StopReason.TOOL_USE)
+CUT = (StopReason.MAX_TOKENS, StopReason.OTHER)
+
+
+def calls_are_whole(message: Message) -> bool:
+    """Whether the calls of a reply are surely whole: it ended by itself, not by a limit or filter.
+
+    The presence of calls decides between `stop` and `tool_calls`; servers confuse the two.
+    """
+    return message.stop_reason in WHOLE
+
+
+def verdict(message: Message, *, cut_before: bool) -> RunStatus | None:
+    """How the run ends after `message`, or None when it goes on (calls answered, if there are any).
+
+    cut_before: the reply before this one had calls that were cut too: the model gets one chance.
+    """
+    reason = message.stop_reason
+    if reason in (StopReason.CONTENT_FILTER, StopReason.REFUSAL):
+        return RunStatus.REFUSED
+    if reason is StopReason.PAUSE:
+        return None
+    if message.tool_calls:
+        return RunStatus.TRUNCATED if reason in CUT and cut_before else None
+    return RunStatus.TRUNCATED if reason is StopReason.MAX_TOKENS else RunStatus.COMPLETED
+
+
+class Repeats:
+    """Counts identical calls in a row: by name and canonical arguments, never by their results."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, str] | None = None
+        self._count = 0
+
+    def too_many(self, call: ToolCall) -> bool:
+        """Whether `call` is the third identical one in a row; asking starts the count anew."""
+        arguments = call.raw or json.dumps(call.arguments, sort_keys=True)
+        same = (call.name, arguments) == self._last
+        self._last = (call.name, arguments)
+        self._count = self._count + 1 if same else 1
+        if self._count < IDENTICAL_CALLS:
+            return False
+        self._count = 0
+        return True

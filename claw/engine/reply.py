@@ -1,0 +1,43 @@
+"""One reply of the model: a producer feeds the channel, its deltas are passed on as they come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import cast
+
+from claw.engine.producer import Producer
+from claw.engine.run import TICK_S, Batch, Run, Waiting
+from claw.errors import StreamTruncated
+from claw.events import Completed, Failed, Retrying, RunEvent, TextDelta
+from claw.messages import Message
+from claw.providers.base import ModelRequest, Provider, StreamingProvider
+
+KEEP_ALIVE_S = 0.05
+
+
+def read_reply(
+    run: Run, provider: Provider | StreamingProvider, request: ModelRequest, buffer: int
+) -> Generator[Batch, None, Message]:
+    """Yields the deltas, returns the whole message. Raises ProviderError or Cancelled."""
+    if run.producer is not None:
+        run.producer.join(KEEP_ALIVE_S)  # its connection may be about to be free for this request
+    run.producer = Producer(provider, request, run.token, buffer=buffer)
+    channel, since, waiting_for = run.producer.channel, time.monotonic(), "the first token"
+    while True:
+        batch = channel.recv_many(TICK_S if run.ticks else None)
+        if not batch:
+            if channel.closed:
+                raise StreamTruncated("the provider's stream ended without a reply: ask again")
+            yield Waiting(time.monotonic() - since, waiting_for)
+            continue
+        last, deltas = batch[-1], cast("list[RunEvent]", batch)  # all but Completed and Failed
+        run.shown += [event.text for event in batch if type(event) is TextDelta]
+        if isinstance(last, (Completed, Failed)):
+            yield deltas[:-1]
+            if isinstance(last, Failed):
+                raise last.error
+            return last.message
+        yield deltas
+        if type(last) is not Retrying:
+            since, waiting_for = time.monotonic(), "the reply"

@@ -1,0 +1,101 @@
+"""requests' adapter, urllib3's pools and connections, with a guard on each connection.
+
+A connection belongs to the guard of the request that took it out of the pool, until it goes back:
+`_get_conn` and `_put_conn` are those two moments, whoever causes them. In between, `_new_conn`
+shows the guard the socket before it connects, `request` the socket of a connection that was kept
+alive, and `getresponse` the one that the answer comes on. This file is all that extends urllib3.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import NewConnectionError
+
+from claw.providers.dial import dial
+from claw.providers.guard import SocketGuard, active_guard
+
+POOL_SIZE = 256
+
+
+class GuardedConnection(HTTPConnection):
+    """A connection that shows its sockets to the guard; it has one while it is out of the pool."""
+
+    guard: SocketGuard | None = None
+
+    def _new_conn(self) -> socket.socket:
+        assert self.guard is not None
+        try:
+            return dial(
+                self._dns_host,
+                self.port,
+                guard=self.guard,
+                timeout=self.timeout or socket.getdefaulttimeout() or 10.0,
+                options=self.socket_options or (),
+            )
+        except OSError as error:
+            raise NewConnectionError(self, str(error)) from error
+
+    def request(self, *args: Any, **options: Any) -> None:
+        if self.guard is not None and self.sock is not None:
+            self.guard.watch(self.sock)
+        super().request(*args, **options)
+
+    def getresponse(self) -> Any:
+        if self.guard is not None:
+            self.guard.sent_on(self.sock)
+        return super().getresponse()
+
+
+class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
+    """The same for https, also through a proxy's tunnel."""
+
+
+class GuardedPool(HTTPConnectionPool):
+    """A pool whose connections change their owner when they leave and when they come back."""
+
+    ConnectionCls = GuardedConnection
+
+    def _get_conn(self, timeout: float | None = None) -> Any:
+        connection = super()._get_conn(timeout)
+        connection.guard = active_guard()
+        return connection
+
+    def _put_conn(self, conn: Any) -> None:
+        if conn is not None:
+            guard, conn.guard = conn.guard, None
+            if guard is not None and not guard.release():
+                conn.close()
+        super()._put_conn(conn)
+
+
+class GuardedTLSPool(GuardedPool, HTTPSConnectionPool):
+    ConnectionCls = GuardedTLSConnection
+
+
+POOLS = {"http": GuardedPool, "https": GuardedTLSPool}
+
+
+class GuardedAdapter(HTTPAdapter):
+    """requests' adapter over guarded pools, straight or through a proxy."""
+
+    def __init__(self) -> None:
+        super().__init__(pool_maxsize=POOL_SIZE)
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
+        manager = super().proxy_manager_for(proxy, **options)
+        if proxy.lower().startswith("socks"):
+            from claw.providers.socks import POOLS as SOCKS_POOLS  # needs PySocks
+
+            manager.pool_classes_by_scheme = SOCKS_POOLS
+        else:
+            manager.pool_classes_by_scheme = POOLS
+        return manager

@@ -1,0 +1,52 @@
+"""Presets: what claw knows of the servers it can name, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A server by name.
+
+    base_url: as the dialect wants it, "/v1" included; "" where the user must give one.
+    key_variable: the environment variable with this maker's key; "" where none is needed.
+    url_variable: the environment variable that moves this maker's URL, if there is one.
+    local: runs on the user's own machine, so it is looked for there.
+    """
+
+    name: str
+    base_url: str
+    key_variable: str = ""
+    url_variable: str = ""
+    local: bool = False
+
+
+GENERIC = Preset("generic", "")
+"""Any server that speaks the OpenAI dialect, at a URL that the user gives."""
+
+_ALL = (
+    Preset("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    Preset("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    Preset("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    Preset(
+        "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
+    ),
+    Preset("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    Preset("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
+    Preset("ollama", "http://127.0.0.1:11434/v1", local=True),
+    Preset("lmstudio", "http://127.0.0.1:1234/v1", local=True),
+    Preset("llamacpp", "http://127.0.0.1:8080/v1", local=True),
+    Preset("vllm", "http://127.0.0.1:8000/v1", local=True),
+    GENERIC,
+)
+
+PRESETS: Mapping[str, Preset] = MappingProxyType({preset.name: preset for preset in _ALL})
+"""By name, in the order in which they are looked for."""
+
+KEY_VARIABLES: frozenset[str] = frozenset(
+    {"CLAW_API_KEY", "ANTHROPIC_API_KEY"} | {p.key_variable for p in _ALL if p.key_variable}
+)
+"""Every environment variable that may hold a model server's key: no tool gets to see them."""
