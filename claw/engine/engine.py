@@ -93,8 +93,9 @@ class Engine:
     def _loop(self, run: Run, prompt: str) -> Generator[Batch, None, RunStatus]:
         """The loop. Has no `finally`: it may be finalised on any thread; RunStream cleans up."""
         session, rules, cut_before = run.session, self._call_rules(), False
-        yield [RunStarted(prompt), *(Notice(line) for line in session.mend())]
+        notices = [Notice(line) for line in session.mend()]
         session.append(Message.user(prompt))
+        yield [RunStarted(prompt), *notices]
         while run.steps < self.max_steps:
             run.token.raise_if_cancelled()
             run.steps += 1

@@ -130,9 +130,10 @@ class Work:
         started = time.monotonic()
         try:
             self.result = self._outcome(context)
+        except BaseException:  # a KeyboardInterrupt, for a tool on the caller's thread
+            self.result = self._interrupted("interrupted")
+            raise
         finally:
-            # A tool that exits its thread (SystemExit) must not leave the engine waiting.
-            self.result = self.result or self.failure("the tool ended its own thread")
             self.duration_s = time.monotonic() - started
             done()
 
@@ -144,7 +145,7 @@ class Work:
             return self.failure(error.message)
         except Cancelled:
             return self._interrupted("interrupted")
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             log.debug("the tool %s raised", self.call.name, exc_info=True)
             return self.failure(f"the tool itself failed: {type(error).__name__}: {error}")
         if isinstance(output, ToolOutput):

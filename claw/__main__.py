@@ -1,0 +1,5 @@
+"""`python -m claw`: the command, where its script isn't on the path."""
+
+from claw.cli.main import main
+
+main()

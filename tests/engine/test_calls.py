@@ -1,0 +1,370 @@
+"""Calls: judged in order, run, told in order, answered together."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from pathlib import Path
+
+import pytest
+
+from claw import (
+    CancelToken,
+    Decision,
+    Engine,
+    MemoryReporter,
+    Message,
+    RunStatus,
+    Session,
+    Tool,
+    ToolCall,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    allow_all,
+    tool,
+)
+from claw.engine.work import BoundedText
+from claw.events import StreamEvent, ToolFinished, ToolProgress
+from claw.providers import ModelRequest, ScriptedProvider, text_turn, tool_turn
+from claw.providers.scripted import calls_turn
+
+
+@tool
+def echo(text: str) -> str:
+    """Says it again."""
+    return text
+
+
+def play(
+    *turns: object, tools: list[Tool], session: Session | None = None, **options: object
+) -> MemoryReporter:
+    memory = MemoryReporter()
+    options = {"approver": allow_all, **options}
+    engine = Engine(ScriptedProvider(*turns, text_turn("end")), tools=tools, **options)  # type: ignore[arg-type]
+    engine.run(session or Session(), "go", reporter=memory)
+    return memory
+
+
+def only_result(memory: MemoryReporter) -> tuple[str, bool]:
+    (result,) = memory.tool_results
+    return result.content, result.is_error
+
+
+def test_an_unknown_tool_is_named_with_those_that_exist() -> None:
+    content, is_error = only_result(play(tool_turn("ekho", text="x"), tools=[echo]))
+    assert is_error
+    assert "ekho" in content
+    assert "echo" in content
+
+
+@pytest.mark.parametrize("arguments", [{}, {"text": 3}, {"text": "x", "more": 1}])
+def test_arguments_that_do_not_fit_are_refused_before_anyone_is_asked(
+    arguments: dict[str, object],
+) -> None:
+    asked: list[ToolCall] = []
+
+    def approver(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        asked.append(call)
+        return Decision(True)
+
+    content, is_error = only_result(
+        play(tool_turn("echo", **arguments), tools=[echo], approver=approver)
+    )
+    assert is_error
+    assert "wrong arguments for echo" in content
+    assert asked == []
+
+
+def test_a_call_with_bad_json_is_not_run_and_its_siblings_are() -> None:
+    def turn(request: ModelRequest) -> list[StreamEvent]:
+        events = calls_turn(("echo", {"text": "fine"}))
+        bad = ToolCall("bad", "echo", error="Expecting value at column 9", raw='{"text": ')
+        message = events[-1].message  # type: ignore[union-attr]
+        blocks = (bad, *message.blocks)
+        return [type(events[-1])(Message("assistant", blocks, message.stop_reason))]  # type: ignore[call-arg]
+
+    memory = play(turn, tools=[echo])
+    bad, good = memory.tool_results
+    assert bad.is_error
+    assert "Expecting value" in bad.content
+    assert '{"text": ' in bad.content
+    assert (good.content, good.is_error) == ("fine", False)
+
+
+def test_what_a_tool_raises_becomes_its_result() -> None:
+    @tool
+    def expected() -> str:
+        """Fails in words."""
+        raise ToolError("no such file: a.txt")
+
+    @tool
+    def broken() -> str:
+        """Has a bug."""
+        raise KeyError("oops")
+
+    @tool
+    def leaves() -> str:
+        """Ends its thread."""
+        raise SystemExit(3)
+
+    calls = calls_turn(("expected", {}), ("broken", {}), ("leaves", {}))
+    first, second, third = play(calls, tools=[expected, broken, leaves]).tool_results
+    assert (first.content, first.is_error) == ("no such file: a.txt", True)
+    assert second.is_error
+    assert "KeyError" in second.content
+    assert third.is_error
+
+
+def test_a_tool_output_says_by_itself_whether_it_is_an_error() -> None:
+    @tool
+    def half() -> ToolOutput:
+        """Fails softly."""
+        return ToolOutput("exit code 1", is_error=True)
+
+    assert only_result(play(tool_turn("half"), tools=[half])) == ("exit code 1", True)
+
+
+def test_a_denial_tells_the_model_why() -> None:
+    memory = play(
+        tool_turn("echo", text="x"),
+        tools=[echo],
+        approver=lambda *unused: Decision(False, "use the other one"),
+    )
+    assert only_result(memory) == ("denied: use the other one", True)
+    assert memory.text == "end"
+
+
+def test_a_decision_that_ends_the_run_leaves_this_call_and_the_rest_unrun() -> None:
+    ran: list[str] = []
+
+    @tool
+    def note(word: str) -> str:
+        """Notes."""
+        ran.append(word)
+        return word
+
+    def approver(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        stop = call.arguments["word"] == "two"
+        return Decision(not stop, end=RunStatus.NEEDS_APPROVAL if stop else None)
+
+    session = Session()
+    calls = calls_turn(*(("note", {"word": word}) for word in ("one", "two", "three")))
+    memory = play(calls, tools=[note], approver=approver, session=session)
+    assert memory.result is not None
+    assert memory.result.status is RunStatus.NEEDS_APPROVAL
+    assert ran == ["one"]
+    results = session.messages[-1].tool_results
+    assert [r.is_error for r in results] == [False, True, True]
+
+
+def test_read_only_calls_that_stand_together_run_together_and_are_told_in_order() -> None:
+    meeting = threading.Barrier(3, timeout=30)
+
+    def read(name: str) -> str:
+        """Reads."""
+        meeting.wait()
+        return name
+
+    reading = tool(name="read", read_only=True)(read)
+    calls = calls_turn(*(("read", {"name": name}) for name in ("a", "b", "c")))
+    memory = play(calls, tools=[reading])
+    assert [r.content for r in memory.tool_results] == ["a", "b", "c"]
+
+
+def test_calls_that_write_run_one_after_the_other() -> None:
+    running = threading.Lock()
+
+    @tool
+    def write(name: str) -> str:
+        """Writes."""
+        assert running.acquire(blocking=False)
+        running.release()
+        return name
+
+    calls = calls_turn(*(("write", {"name": str(n)}) for n in range(5)))
+    assert [r.is_error for r in play(calls, tools=[write]).tool_results] == [False] * 5
+
+
+def test_more_reads_than_may_run_together_all_run() -> None:
+    reading = tool(name="read", read_only=True)(lambda: "")
+    assert reading.read_only
+    many = calls_turn(*(("echo_read", {"text": str(n)}) for n in range(20)))
+    echo_read = Tool(
+        "echo_read", "", echo.parameters, lambda args, ctx: args["text"], read_only=True
+    )
+    memory = play(many, tools=[echo_read])
+    assert [r.content for r in memory.tool_results] == [str(n) for n in range(20)]
+
+
+def test_every_call_has_its_own_copy_of_the_callers_context() -> None:
+    colour: contextvars.ContextVar[str] = contextvars.ContextVar("colour", default="none")
+
+    @tool
+    def paint() -> str:
+        """Sees and changes its copy."""
+        seen = colour.get()
+        colour.set("from the tool")
+        return seen
+
+    def approver(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        return Decision(True)
+
+    colour.set("red")
+    memory = play(calls_turn(("paint", {}), ("paint", {})), tools=[paint], approver=approver)
+    assert [r.content for r in memory.tool_results] == ["red", "red"]
+    assert colour.get() == "red"
+
+
+def test_tools_run_on_named_daemon_threads_unless_they_want_the_callers() -> None:
+    threads: list[threading.Thread] = []
+
+    def look() -> str:
+        """Looks where it runs."""
+        threads.append(threading.current_thread())
+        return ""
+
+    tools = [tool(name="own")(look), tool(name="caller", caller_thread=True)(look)]
+    play(calls_turn(("own", {}), ("caller", {})), tools=tools)
+    own, caller = threads
+    assert (own.name, own.daemon) == ("claw-tool", True)
+    assert caller is threading.current_thread()
+
+
+def test_live_output_is_told_before_the_result() -> None:
+    @tool
+    def talk(context: ToolContext) -> str:
+        """Talks."""
+        context.output("one ")
+        context.output("two")
+        return "result"
+
+    memory = play(tool_turn("talk"), tools=[talk])
+    progress = [e for e in memory.events if isinstance(e, ToolProgress)]
+    assert "".join(e.text for e in progress) == "one two"
+    order = [type(e) for e in memory.events if isinstance(e, (ToolProgress, ToolFinished))]
+    assert order[-1] is ToolFinished
+
+
+def test_output_of_a_tool_on_the_callers_thread_is_told_when_it_returns() -> None:
+    def talk(context: ToolContext) -> str:
+        """Talks."""
+        for _ in range(100):
+            context.output("x")
+        return ""
+
+    memory = play(tool_turn("talk"), tools=[tool(caller_thread=True)(talk)])
+    progress = [e for e in memory.events if isinstance(e, ToolProgress)]
+    assert "".join(e.text for e in progress) == "x" * 100
+
+
+def test_a_flood_of_live_output_never_blocks_the_tool_and_the_loss_is_counted() -> None:
+    piece, pieces = "x" * 1000, 1000
+    written = threading.Event()
+
+    class Slow(MemoryReporter):
+        def on_event(self, event: object) -> None:
+            super().on_event(event)  # type: ignore[arg-type]
+            if isinstance(event, ToolProgress):
+                assert written.wait(30)
+
+    @tool
+    def flood(context: ToolContext) -> str:
+        """Floods."""
+        for _ in range(pieces):
+            context.output(piece)
+        written.set()
+        return ""
+
+    memory = Slow()
+    Engine(
+        ScriptedProvider(tool_turn("flood"), text_turn()), tools=[flood], approver=allow_all
+    ).run(Session(), "go", reporter=memory)
+    progress = [e for e in memory.events if isinstance(e, ToolProgress)]
+    assert sum(len(e.text) + e.dropped for e in progress) == len(piece) * pieces
+    assert max(len(e.text) for e in progress) <= 64_000
+    assert sum(e.dropped for e in progress) > 0
+
+
+def test_the_newest_text_is_kept_and_the_rest_counted() -> None:
+    text = BoundedText(limit=5)
+    for piece in ("abc", "def", "", "ghijklmnop"):
+        text.add(piece)
+    assert text.take() == ("lmnop", 11)
+    assert text.take() == ("", 0)
+
+
+def test_a_family_of_tools_shares_its_state_within_a_session() -> None:
+    def remember(context: ToolContext) -> str:
+        """Counts."""
+        context.state["count"] = context.state.get("count", 0) + 1
+        return str(context.state["count"])
+
+    tools = [
+        tool(name="one", family="counting")(remember),
+        tool(name="two", family="counting")(remember),
+        tool(name="alone")(remember),
+    ]
+    calls = calls_turn(("one", {}), ("two", {}), ("alone", {}))
+    memory = play(calls, tools=tools)
+    assert [r.content for r in memory.tool_results] == ["1", "2", "1"]
+
+
+def test_tools_get_the_folder_and_an_environment_without_keys(tmp_path: Path) -> None:
+    seen: list[ToolContext] = []
+
+    @tool
+    def look(context: ToolContext) -> str:
+        """Looks."""
+        seen.append(context)
+        return ""
+
+    class WithKey(ScriptedProvider):
+        api_key = "sk-very-secret"
+
+    env = {
+        "PATH": "/bin",
+        "CLAW_API_KEY": "a",
+        "OPENAI_API_KEY": "b",
+        "COPY": "sk-very-secret",
+        "OTHER": "c",
+    }
+    provider = WithKey(tool_turn("look"), text_turn())
+    engine = Engine(provider, tools=[look], approver=allow_all, cwd=tmp_path, env=env)
+    engine.run(Session(), "go")
+    assert seen[0].cwd == tmp_path
+    assert seen[0].env == {"PATH": "/bin", "OTHER": "c"}
+
+
+def test_the_third_identical_call_in_a_row_ends_the_run() -> None:
+    same = [tool_turn("echo", text="x")] * 5
+    memory = play(*same, tools=[echo])
+    assert memory.result is not None
+    assert (memory.result.status, memory.result.steps) == (RunStatus.LOOP, 3)
+    assert [r.is_error for r in memory.tool_results] == [False, False, True]
+
+
+def test_calls_that_differ_are_no_loop() -> None:
+    turns = [tool_turn("echo", text=str(n % 2)) for n in range(8)]
+    memory = play(*turns, tools=[echo])
+    assert memory.result is not None
+    assert memory.result.status is RunStatus.COMPLETED
+
+
+def test_unusable_and_empty_arguments_count_as_repeats_too() -> None:
+    memory = play(*[tool_turn("echo")] * 5, tools=[echo])
+    assert memory.result is not None
+    assert memory.result.status is RunStatus.LOOP
+
+
+def test_whoever_is_asked_about_a_loop_may_let_it_go_on() -> None:
+    asked: list[ToolCall] = []
+
+    def on_repeat(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        asked.append(call)
+        return Decision(True)
+
+    memory = play(*[tool_turn("echo", text="x")] * 5, tools=[echo], on_repeat=on_repeat)
+    assert memory.result is not None
+    assert memory.result.status is RunStatus.COMPLETED
+    assert len(asked) == 1
