@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-KEYS = ("CLAW_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY")
+from claw.providers.presets import KEY_VARIABLES
 
 
 def without_keys(env: Mapping[str, str], provider: object) -> dict[str, str]:
     """`env` without CLAW_API_KEY, every preset's key variable, and every variable whose value is
-    the provider's own key (its `api_key`, where it has one)."""
-    key = getattr(provider, "api_key", None)
-    return {name: value for name, value in env.items() if name not in KEYS and value != key}
+    one of the provider's own `secrets` (where it has any)."""
+    secrets = getattr(provider, "secrets", ())
+    return {
+        name: value
+        for name, value in env.items()
+        if name not in KEY_VARIABLES and value not in secrets
+    }
