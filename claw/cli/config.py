@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from claw.errors import ConfigError
 from claw.providers.presets import PRESETS, Preset
+from claw.providers.quirks import NO_QUIRKS
 
 KINDS: Mapping[type, str] = {
     str: "a text in quotes",
@@ -89,7 +90,9 @@ def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
         name: _preset(name, reader.table(table, PRESET, f"presets.{name}"))
         for name, table in top.get("presets", {}).items()
     }
-    plain = {key: top[key] for key in ("provider", "model", "base_url", "key_command") if key in top}
+    plain = {
+        key: top[key] for key in ("provider", "model", "base_url", "key_command") if key in top
+    }
     return UserConfig(
         file,
         exists=True,
@@ -108,10 +111,12 @@ def _preset(name: str, table: Mapping[str, str]) -> PresetTable:
     known = PRESETS.get(name)
     own_url = "base_url" in table
     if known is None or own_url:
-        preset = Preset(name, table.get("base_url", ""), table.get("key_variable", ""))
+        quirks = known.quirks if known else NO_QUIRKS
+        preset = Preset(
+            name, table.get("base_url", ""), table.get("key_variable", ""), quirks=quirks
+        )
     else:
-        variable = table.get("key_variable", known.key_variable)
-        preset = Preset(name, known.base_url, variable, known.url_variable, known.local)
+        preset = replace(known, key_variable=table.get("key_variable", known.key_variable))
     return PresetTable(preset, table.get("key_command", ""), own_url or known is None)
 
 
@@ -148,7 +153,7 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?`-style help for a mistyped name; "" when nothing is near."""
+    """` (did you mean "x"?)` for a mistyped name; "" when nothing is near."""
     from difflib import get_close_matches
 
     found = get_close_matches(word, list(known), n=1)

@@ -1,23 +1,23 @@
 """Which key goes to which URL. A maker's key goes to that maker alone.
 
-| the URL comes from                        | the key may come from, in this order                  |
-|-------------------------------------------|-------------------------------------------------------|
-| the preset, or the maker's `*_BASE_URL`   | CLAW_API_KEY, the maker's variable, `[presets.X]`'s   |
-|                                           | key_command                                           |
-| `[presets.X] base_url`                    | the variable that the table names, its key_command    |
-| config.toml's `base_url`                  | CLAW_API_KEY, config.toml's `key_command`             |
-| `--base-url`, CLAW_BASE_URL               | CLAW_API_KEY                                          |
+| the URL comes from                      | the key may come from, in this order               |
+|-----------------------------------------|----------------------------------------------------|
+| the preset, or the maker's `*_BASE_URL` | CLAW_API_KEY (where the user named the preset),    |
+|                                         | the maker's variable, `[presets.X] key_command`    |
+| `[presets.X] base_url`                  | the variable that the table names, its key_command |
+| config.toml's `base_url`                | CLAW_API_KEY, config.toml's `key_command`          |
+| `--base-url`, CLAW_BASE_URL             | CLAW_API_KEY                                       |
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from claw.cancel import CancelToken
 from claw.cli.piped import read_to_end
 from claw.errors import Cancelled, ConfigError
+from claw.providers.presets import KEY_VARIABLES
 
 GENERAL_VARIABLE = "CLAW_API_KEY"
 COMMAND_SECONDS = 30.0
@@ -37,6 +37,11 @@ class KeySource:
     def variable(self, environ: Mapping[str, str]) -> str:
         """The variable that holds the key; "" when none is set."""
         return next((name for name in self.variables if environ.get(name)), "")
+
+    @property
+    def advice(self) -> str:
+        """How the user gives a key; "" where no variable is looked at."""
+        return f"set {' or '.join(reversed(self.variables))}" if self.variables else ""
 
     def where(self, environ: Mapping[str, str]) -> str:
         """What `config show` says: the name of the source, never the key."""
@@ -58,22 +63,19 @@ def fetch_key(
         return _checked(_printed_by(source.command, cancel), "key_command's output")
     if source.required:
         raise ConfigError(
-            f"no key for {provider}: set {' or '.join(reversed(source.variables))} "
-            "in the environment"
+            f"no key for {provider}: {source.advice} in the environment, or give a key_command "
+            f"in [presets.{provider}] of config.toml"
         )
     return None
 
 
-def _checked(key: str, name: str) -> str:
-    """A key goes into an HTTP header: visible ASCII only."""
-    if re.search(r"[\r\n]", key):
-        raise ConfigError(f"{name} contains a line break, so it can't be a key: set it again")
-    if not re.fullmatch(r"[!-~]+", key):
-        raise ConfigError(
-            f"{name} contains a blank or a character outside ASCII, so it can't be a key: "
-            "set it again"
-        )
-    return key
+def _checked(key: str, name: str) -> str | None:
+    from claw.providers.endpoint import checked_key
+
+    try:
+        return checked_key(key)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error.message}") from error
 
 
 def _printed_by(command: str, cancel: CancelToken) -> str:
@@ -102,3 +104,18 @@ def _printed_by(command: str, cancel: CancelToken) -> str:
     if not printed:
         raise ConfigError(f"key_command printed nothing: {command}")
     return printed
+
+
+def environment_for_tools(
+    environ: Mapping[str, str], key: str | None, own_variables: Iterable[str]
+) -> dict[str, str]:
+    """`environ` without any key of a model server, known by its name or by its value.
+
+    own_variables: the key variables of the user's own presets.
+    """
+    hidden = KEY_VARIABLES | set(own_variables)
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in hidden and not (key and value.strip() == key)
+    }

@@ -7,40 +7,14 @@ import os
 import select
 import stat
 import time
-from contextlib import closing
-from threading import RLock
 
 from claw.cancel import CancelToken
+from claw.cli.wake_pipe import WakePipe
 from claw.errors import ConfigError
 
 FIRST_BYTE_SECONDS = 3.0
 LIMIT = 10_000_000
 PIECE = 65_536
-
-
-class _WakePipe:
-    """Readable from the moment the token is cancelled, so that select can wait for both."""
-
-    def __init__(self, cancel: CancelToken) -> None:
-        self._lock = RLock()
-        self._reading, self._writing = os.pipe()
-        self._open = True
-        self._detach = cancel.on_cancel(self._wake)
-
-    def fileno(self) -> int:
-        return self._reading
-
-    def close(self) -> None:
-        self._detach()
-        with self._lock:
-            self._open = False
-            os.close(self._reading)
-            os.close(self._writing)
-
-    def _wake(self) -> None:
-        with self._lock:  # never write to a number that is somebody else's by now
-            if self._open:
-                os.write(self._writing, b"x")
 
 
 def read_to_end(
@@ -53,14 +27,15 @@ def read_to_end(
     pieces: list[bytes] = []
     size = 0
     patience_ends = math.inf if first_byte_s is None else time.monotonic() + first_byte_s
-    with closing(_WakePipe(cancel)) as wake:
+    with WakePipe(cancel) as wake:
         while True:
             patience = patience_ends - time.monotonic()
             if not pieces and patience <= 0:
                 return None
             waits = [cancel.remaining(), None if pieces else patience]
             known = [wait for wait in waits if wait is not None and wait != math.inf]
-            ready, _, _ = select.select([descriptor, wake], [], [], min(known, default=None))
+            watched: list[int] = [descriptor, wake.fileno()]
+            ready, _, _ = select.select(watched, [], [], min(known, default=None))
             cancel.raise_if_cancelled()
             if descriptor not in ready:
                 continue

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from claw.cli.config import PresetTable, UserConfig, nearest
 from claw.cli.keys import GENERAL_VARIABLE, KeySource
@@ -15,6 +14,7 @@ from claw.providers.presets import GENERIC, PRESETS, Preset
 
 APPROVE_MODES = ("ask", "all")
 DEFAULT_MAX_STEPS = 50
+LONGEST_TIMEOUT = 10_000_000.0  # seconds; a lock can't wait much longer
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,8 @@ class Settings:
 class NothingSet(ConfigError):
     """Neither provider, nor URL, nor a maker's key: nobody to ask. The command offers help."""
 
+    kind = "nothing_set"
+
 
 def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Settings:
     """The settings in force. NothingSet where no server is named, else ConfigError with the fix.
@@ -80,7 +82,7 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
     model = _chosen(flags.model, environ.get("CLAW_MODEL"), config.model, "MODEL")
     table, found = _preset(chosen, url, environ, config)
     preset = table.preset
-    url, key = _url_and_key(url, table, environ, config)
+    url, key = _url_and_key(url, table, environ, config, named=bool(chosen.value))
     approve = flags.approve or config.approve or "ask"
     if approve not in APPROVE_MODES:
         raise ConfigError(
@@ -94,15 +96,20 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
         cwd=_folder(flags.cwd),
         approve=approve,
         max_steps=flags.max_steps or config.max_steps or DEFAULT_MAX_STEPS,
-        timeout=flags.timeout or config.timeout,
+        timeout=_seconds(flags.timeout or config.timeout),
         max_output_tokens=flags.max_output_tokens,
         system_file=flags.system_file,
         tools=config.tools,
         verbose=flags.verbose,
         quiet=flags.quiet,
-        color=not (flags.no_color or environ.get("NO_COLOR")),
+        color=wants_color(flags, environ),
         sources={"provider": found, "model": model.source, "base_url": url.source},
     )
+
+
+def wants_color(flags: Flags, environ: Mapping[str, str]) -> bool:
+    """Colours unless the user refuses them; whether there is a terminal isn't looked at here."""
+    return not (flags.no_color or environ.get("NO_COLOR"))
 
 
 def need_model(settings: Settings) -> None:
@@ -115,24 +122,13 @@ def need_model(settings: Settings) -> None:
 
 
 def checked_url(url: Setting) -> str:
-    """The URL without a final slash; ConfigError where requests couldn't be sent to it."""
-    text = url.value.strip()
+    """The URL without a final slash; ConfigError, with its source, where it can't be used."""
+    from claw.providers.endpoint import checked_base_url
+
     try:
-        parts = urlsplit(text)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-        usable = usable and (parts.port is None or parts.port > 0)
-    except ValueError:
-        usable = False
-    if not usable or not text.isprintable() or " " in text:
-        raise ConfigError(
-            f"{url.source}: {text!r} isn't a URL that can be used; "
-            "it looks like https://host/v1 or http://127.0.0.1:8080/v1"
-        )
-    if parts.username or parts.password:
-        raise ConfigError(f"{url.source}: a key doesn't belong into the URL; set {GENERAL_VARIABLE}")
-    if parts.query or parts.fragment:
-        raise ConfigError(f"{url.source}: the URL must end with its path, without ? and #")
-    return text.rstrip("/")
+        return checked_base_url(url.value)
+    except ConfigError as error:
+        raise ConfigError(f"{url.source}: {error.message}") from error
 
 
 def _chosen(flag: str, variable: str | None, in_file: str, name: str) -> Setting:
@@ -148,7 +144,8 @@ def _preset(
 ) -> tuple[PresetTable, str]:
     """(the preset, where it came from). Without a name: the URL's, else the first maker whose
     variables are set."""
-    tables = {name: PresetTable(preset) for name, preset in PRESETS.items()} | config.presets
+    tables = {name: PresetTable(preset) for name, preset in PRESETS.items()}
+    tables.update(config.presets)
     if chosen.value:
         if chosen.value not in tables:
             hint = nearest(chosen.value, tables) or f"; known: {', '.join(tables)}"
@@ -164,9 +161,17 @@ def _preset(
 
 
 def _url_and_key(
-    url: Setting, table: PresetTable, environ: Mapping[str, str], config: UserConfig
+    url: Setting,
+    table: PresetTable,
+    environ: Mapping[str, str],
+    config: UserConfig,
+    *,
+    named: bool,
 ) -> tuple[Setting, KeySource]:
-    """The URL and the key that may go there: the table at the top of claw.cli.keys."""
+    """The URL and the key that may go there: the table at the top of claw.cli.keys.
+
+    named: the user chose the preset by its name; nobody deduced it from a variable.
+    """
     preset = table.preset
     if url.value:
         command = config.key_command if url.source == "config.toml" else ""
@@ -181,10 +186,17 @@ def _url_and_key(
         raise ConfigError(f'provider "{preset.name}" needs a URL: give --base-url URL')
     moved = environ.get(preset.url_variable, "") if preset.url_variable else ""
     required = bool(own) and not moved
-    source = KeySource((GENERAL_VARIABLE, *own), table.key_command, required=required)
+    general = (GENERAL_VARIABLE,) if named else ()  # else it may be any other maker's
+    source = KeySource((*general, *own), table.key_command, required=required)
     if moved:
         return Setting(moved, preset.url_variable), source
     return Setting(preset.base_url, f"preset {preset.name}"), source
+
+
+def _seconds(timeout: float | None) -> float | None:
+    if timeout is not None and not timeout <= LONGEST_TIMEOUT:  # so a NaN is refused as well
+        raise ConfigError(f"the timeout can be {LONGEST_TIMEOUT:.0f} seconds at most")
+    return timeout
 
 
 def _folder(name: str) -> Path:

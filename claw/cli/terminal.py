@@ -12,6 +12,7 @@ import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TextIO
 
 from claw.cli.visible import shown
 
@@ -19,14 +20,15 @@ LOCAL_FLAGS = 3  # index in what tcgetattr gives
 
 
 class Terminal:
-    """The terminal on descriptor `fd`; all methods are harmless where it isn't one.
+    """The terminal on descriptor `fd`; questions are written to `stream`.
 
     can_ask: there is somebody to ask: standard input and standard error are both terminals.
     shows: standard output is a terminal too, so nobody else (a pager) handles this one's modes.
     """
 
-    def __init__(self, fd: int, *, can_ask: bool, shows: bool) -> None:
+    def __init__(self, fd: int, stream: TextIO, *, can_ask: bool, shows: bool) -> None:
         self.fd = fd
+        self._stream = stream
         self.can_ask = can_ask
         self.shows = shows
         self._typed_ahead = ""
@@ -36,7 +38,12 @@ class Terminal:
     def of_process(cls) -> Terminal:
         """The one that this process was started in."""
         asks, shows = os.isatty(0) and os.isatty(2), os.isatty(1)
-        return cls(0, can_ask=asks, shows=shows)
+        return cls(0, sys.stderr, can_ask=asks, shows=shows)
+
+    def tell(self, text: str) -> None:
+        """Writes a part of a question, at once."""
+        self._stream.write(text)
+        self._stream.flush()
 
     @contextmanager
     def turn_modes(self) -> Iterator[None]:
@@ -86,15 +93,6 @@ class Terminal:
     def give_back(self, text: str) -> None:
         """Puts text that a prompt could not use yet in front of what was set aside."""
         self._typed_ahead = text + self._typed_ahead
-
-    def disown(self) -> None:
-        """After a hang-up: output goes nowhere, so that what is still written can't fail."""
-        with suppress(OSError):
-            nowhere = os.open(os.devnull, os.O_RDWR)
-            for fd in (sys.__stdout__, sys.__stderr__):
-                if fd is not None:
-                    os.dup2(nowhere, fd.fileno())
-            os.close(nowhere)
 
     def _in_foreground(self) -> bool:
         """A background job that changes the modes is stopped by the terminal."""

@@ -23,6 +23,26 @@ HOSTILE = (
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
 )
 
+PLAIN = re.compile(f"[^{HOSTILE}]+")
+FOUND = re.compile(f"[{HOSTILE}]")
+
+# The kinds of sequences: what begins one, what it is made of, what ends it.
+STRING_OPENERS = "\x90\x98\x9d\x9e\x9f"
+OPENERS = {"\x1b": "escape", "\x9b": "control"} | dict.fromkeys(STRING_OPENERS, "string")
+AFTER_ESCAPE = {"[": "control"} | dict.fromkeys("]PX^_", "string") | dict.fromkeys("NO", "shift")
+MIDDLE = {
+    "escape": re.compile(r"[ -/]*"),
+    "control": re.compile(r"[ -?]*"),
+    "string": re.compile(r"[^\x07\x18\x1a\x1b\x9c\n]*"),
+    "shift": re.compile(r""),
+}
+LAST = {
+    "escape": re.compile(r"[0-~]"),
+    "control": re.compile(r"[@-~]"),
+    "string": re.compile(r"[\x07\x18\x1a\x9c]"),
+    "shift": re.compile(r"[ -~]"),
+}
+
 MAYBE_UNSEEN = re.compile(rf"[^\n\t\x20-\x7e]|[{HIDDEN_LETTERS}]")
 
 
@@ -52,27 +72,12 @@ class TerminalFilter:
     string sequence (OSC, DCS, APC) that is never ended hides the rest of its line, no more.
     """
 
-    PLAIN = re.compile(f"[^{HOSTILE}]+")
-    FOUND = re.compile(f"[{HOSTILE}]")
-    INSIDE = {
-        "escape": re.compile(r"[ -/]*"),
-        "control": re.compile(r"[ -?]*"),
-        "string": re.compile(r"[^\x07\x18\x1a\x1b\x9c\n]*"),
-    }
-    LAST = {
-        "escape": re.compile(r"[0-~]"),
-        "control": re.compile(r"[@-~]"),
-        "string": re.compile(r"[\x07\x18\x1a\x9c]"),
-    }
-    OPENERS = {"\x1b": "escape", "\x9b": "control"} | dict.fromkeys("\x90\x98\x9d\x9e\x9f", "string")
-    AFTER_ESCAPE = {"[": "control"} | dict.fromkeys("]PX^_", "string")
-
     def __init__(self) -> None:
         self._inside = ""
 
     def feed(self, text: str) -> str:
         """What of `text` may be shown."""
-        if not self._inside and self.FOUND.search(text) is None:
+        if not self._inside and FOUND.search(text) is None:
             return text
         shown: list[str] = []
         position = 0
@@ -80,27 +85,27 @@ class TerminalFilter:
             if self._inside:
                 position = self._skip(text, position)
                 continue
-            plain = self.PLAIN.match(text, position)
+            plain = PLAIN.match(text, position)
             if plain:
                 shown.append(plain[0])
                 position = plain.end()
             else:
-                self._inside = self.OPENERS.get(text[position], "")
+                self._inside = OPENERS.get(text[position], "")
                 shown.append("\ufffd" if "\ud800" <= text[position] <= "\udfff" else "")
                 position += 1
         return "".join(shown)
 
     def _skip(self, text: str, position: int) -> int:
-        """Past what belongs to the sequence; the character that breaks one off is looked at anew."""
+        """Past what belongs to the sequence. A character that breaks it off isn't passed."""
         inside = self._inside
-        middle = self.INSIDE[inside].match(text, position)
+        middle = MIDDLE[inside].match(text, position)
         position = middle.end() if middle else position
         if position == len(text):
             return position
-        if self.LAST[inside].match(text, position) is None:
+        if LAST[inside].match(text, position) is None:
             self._inside = ""
             return position
-        self._inside = self.AFTER_ESCAPE.get(text[position], "") if inside == "escape" else ""
+        self._inside = AFTER_ESCAPE.get(text[position], "") if inside == "escape" else ""
         return position + 1
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from claw.demo.project import BUG, FILES, FIX, MODULE, TESTS
@@ -48,13 +49,11 @@ def reply_to(request: Mapping[str, Any], test_command: str) -> Reply:
     messages = [each for each in request["messages"] if each["role"] != "system"]
     check_history(messages)
     check_tools(request)
-    replies = [each for each in messages if each["role"] == "assistant"]
-    results = (
-        [each["content"] for each in messages[-len(calls_of(replies[-1])) :]] if replies else []
-    )
-    if len(replies) >= len(SCENES):
-        raise ScriptFailed("the story is over, and a further request came")
-    scene = SCENES[len(replies)]
+    results = [each["content"] for each in takewhile(is_result, reversed(messages))][::-1]
+    step = sum(each["role"] == "assistant" for each in messages)
+    if step and not results:
+        raise ScriptFailed("the script knows one task only, and it is over")
+    scene = SCENES[step]
     if any(result.startswith(DENIED) for result in results):
         return Reply(scene.when_denied)
     return scene.play(results, test_command)
@@ -89,9 +88,13 @@ def calls_of(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return message.get("tool_calls") or ()
 
 
+def is_result(message: Mapping[str, Any]) -> bool:
+    return bool(message["role"] == "tool")
+
+
 def look(results: Sequence[str], test_command: str) -> Reply:
     return Reply(
-        "I’ll look at the module and its tests first.",
+        "I’ll read the module and its tests first.",
         [Call("read_file", {"path": MODULE}), Call("read_file", {"path": TESTS})],
     )
 
@@ -101,36 +104,40 @@ def run_tests(results: Sequence[str], test_command: str) -> Reply:
         for line in FILES[name].splitlines():
             expect(line in result, f"read_file {name} lacks the line {line.strip()!r}", result)
     return Reply(
-        "`minutes` looks wrong: it doesn’t leave out the full hours. The tests should show it.",
+        "`minutes` looks wrong: the full hours are still in it. The tests will tell.",
         [Call("bash", {"command": test_command})],
     )
 
 
 def edit(results: Sequence[str], test_command: str) -> Reply:
     (result,) = results
+    expect(
+        result.startswith("exit code 1 "), "the test run should have ended with exit code 1", result
+    )
     expect("FAILED (failures=1)" in result, "the test run should have had one failure", result)
     expect(FAILURE in result, f"the test run should have said {FAILURE}", result)
     return Reply(
-        "Indeed: 62 minutes → an hour too many. The hours have to come off first.",
+        "As expected: “62 min” → an hour too many. I take the full hours off first.",
         [Call("edit_file", {"path": MODULE, "edits": [{"old_text": BUG, "new_text": FIX}]})],
     )
 
 
 def run_tests_again(results: Sequence[str], test_command: str) -> Reply:
     (result,) = results
-    expect(MODULE in result, f"edit_file should have named {MODULE}", result)
+    expect(f"edited {MODULE}" in result, f"edit_file should have edited {MODULE}", result)
+    expect(f"+{FIX}" in result, f"edit_file should have shown the new line {FIX.strip()!r}", result)
     return Reply("Now the same tests again.", [Call("bash", {"command": test_command})])
 
 
 def answer(results: Sequence[str], test_command: str) -> Reply:
     (result,) = results
     ran = re.search(r"Ran 2 tests in \S+", result)
-    expect(ran is not None and "OK" in result, "the tests should have passed", result)
+    passed = ran and "OK" in result and result.startswith("exit code 0 ")
+    expect(bool(passed), "the tests should have passed", result)
     assert ran is not None
     return Reply(
-        f"Fixed. `human` counted the full hours into the minutes too, so 3725 s came out as "
-        f"“1 h 62 min 5 s”. I changed one line of {MODULE}: the hours are taken off before the "
-        f"minutes are counted. The test run says “{ran[0]} … OK”."
+        f"Fixed: 3725 seconds are “1 h 2 min 5 s” again, no longer “1 h 62 min 5 s”.\n"
+        f"One line of {MODULE} had to change. The tests: “{ran[0]}”, “OK”."
     )
 
 
@@ -152,13 +159,16 @@ SCENES = (
     Scene(run_tests, "Without reading the files I can’t say what is wrong, so I stop here."),
     Scene(
         edit,
-        f"I may not run the tests, so I haven’t seen them fail, and change nothing. By reading "
-        f"alone: `{BUG.strip()}` in {MODULE} counts the full hours too.",
+        f"I may not run the tests, so I haven’t seen them fail, and change nothing.\n"
+        f"By reading alone: `{BUG.strip()}` in {MODULE} counts the full hours too.",
     ),
     Scene(
         run_tests_again,
-        f"The file stays as it is. What I would have changed in {MODULE}: `{BUG.strip()}` "
-        f"becomes `{FIX.strip()}`.",
+        f"Then the file stays as it is. What I would have changed in {MODULE}:\n"
+        f"`{BUG.strip()}` becomes `{FIX.strip()}`.",
     ),
-    Scene(answer, f"The change is in {MODULE}, but I may not run the tests: it is unproven."),
+    Scene(
+        answer,
+        f"The change is in {MODULE}, but I may not run the tests again: it is unproven.",
+    ),
 )

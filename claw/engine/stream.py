@@ -35,6 +35,7 @@ class RunStream(Iterator[RunEvent]):
         self._run = run
         self._loop = loop
         self._inside = False
+        self._ending = False
         self._thread = get_ident()
         self._error: Exception | None = None
         self._ready: Iterator[RunEvent] = iter(())
@@ -64,7 +65,7 @@ class RunStream(Iterator[RunEvent]):
 
     def close(self) -> None:
         """Ends the run if it isn't over. From any thread; safe to call twice."""
-        if self.result is not None:
+        if self._ending:
             return
         self._run.token.cancel("closed")
         if get_ident() == self._thread and not self._inside:
@@ -107,8 +108,13 @@ class RunStream(Iterator[RunEvent]):
             self._inside = False
 
     def _end(self, status: RunStatus, error: ClawError | None = None) -> list[RunEvent]:
-        untold = self._run.stop() if status in ENDED_EARLY else []
-        self.result = self._run.close(status, error)
+        """Brings the run to its end, once. A second KeyboardInterrupt in here doesn't wait for
+        tools any more: the session is free, and its next run repairs it."""
+        self._ending = True
+        try:
+            untold = self._run.stop() if status in ENDED_EARLY else []
+        finally:
+            self.result = self._run.close(status, error)
         return [*untold, RunFinished(self.result)]
 
     def _tell(self, reporter: Reporter, batch: Batch) -> None:

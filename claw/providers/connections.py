@@ -35,7 +35,6 @@ class GuardedConnection(HTTPConnection):
                 self.port,
                 guard=self.guard,
                 timeout=self.timeout or socket.getdefaulttimeout() or 10.0,
-                options=self.socket_options or (),
             )
         except OSError as error:
             raise NewConnectionError(self, str(error)) from error
@@ -58,10 +57,10 @@ class GuardedTLSConnection(GuardedConnection, HTTPSConnection):
 class GuardedPool(HTTPConnectionPool):
     """A pool whose connections change their owner when they leave and when they come back."""
 
-    ConnectionCls = GuardedConnection
+    ConnectionCls: Any = GuardedConnection
 
     def _get_conn(self, timeout: float | None = None) -> Any:
-        connection = super()._get_conn(timeout)
+        connection: Any = super()._get_conn(timeout)
         connection.guard = active_guard()
         return connection
 
@@ -74,7 +73,7 @@ class GuardedPool(HTTPConnectionPool):
 
 
 class GuardedTLSPool(GuardedPool, HTTPSConnectionPool):
-    ConnectionCls = GuardedTLSConnection
+    ConnectionCls: Any = GuardedTLSConnection
 
 
 POOLS = {"http": GuardedPool, "https": GuardedTLSPool}
@@ -89,6 +88,14 @@ class GuardedAdapter(HTTPAdapter):
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
         self.poolmanager.pool_classes_by_scheme = POOLS
+
+    def close(self) -> None:
+        """Closes idle connections now; urllib3 waits until its pools are collected."""
+        for manager in (self.poolmanager, *self.proxy_manager.values()):
+            for key in manager.pools.keys():  # noqa: SIM118  # no Mapping, it can't be iterated
+                if (pool := manager.pools.get(key)) is not None:
+                    pool.close()
+        super().close()
 
     def proxy_manager_for(self, proxy: str, **options: Any) -> Any:
         manager = super().proxy_manager_for(proxy, **options)

@@ -13,24 +13,15 @@ import os
 import select
 import socket
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from threading import Thread
-from typing import Any, TypeAlias
+from typing import Any
 
 from claw.channel import Channel
 from claw.providers.guard import AddressInfo, SocketGuard
 
-SocketOption: TypeAlias = tuple[int, int, int | bytes]
 
-
-def dial(
-    host: str,
-    port: int,
-    *,
-    guard: SocketGuard,
-    timeout: float,
-    options: Iterable[SocketOption] = (),
-) -> socket.socket:
+def dial(host: str, port: int, *, guard: SocketGuard, timeout: float) -> socket.socket:
     """A socket connected to `host`, watched by `guard`, within `timeout` seconds in all.
 
     Each of several addresses gets its share of the time that is left, so that one dead address
@@ -39,20 +30,30 @@ def dial(
     end = time.monotonic() + timeout
     addresses = _look_up(host.strip("[]"), port, guard, timeout)
     failure = OSError(f"the name {host} has no address")
-    for index, (family, kind, protocol, _, address) in enumerate(addresses):
+    for index, address in enumerate(addresses):
         share = max(0.0, end - time.monotonic()) / (len(addresses) - index)
-        sock = socket.socket(family, kind, protocol)
         try:
-            for option in options:
-                sock.setsockopt(*option)
-            _connect(sock, address, guard, share)
-            sock.settimeout(timeout)
-            return sock
+            sock = _connected(address, guard, share)
         except OSError as error:
-            sock.close()
             guard.check()
             failure = error
+            continue
+        sock.settimeout(timeout)
+        return sock
     raise failure
+
+
+def _connected(info: AddressInfo, guard: SocketGuard, timeout: float) -> socket.socket:
+    family, kind, protocol, _, address = info
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # 40 ms a request otherwise
+        guard.watch(sock)
+        _connect(sock, address, guard, timeout)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
 
 
 def _look_up(host: str, port: int, guard: SocketGuard, timeout: float) -> Sequence[AddressInfo]:
@@ -91,7 +92,6 @@ def _is_address(host: str) -> bool:
 
 
 def _connect(sock: socket.socket, address: Any, guard: SocketGuard, timeout: float) -> None:
-    guard.watch(sock)
     sock.setblocking(False)
     begun = sock.connect_ex(address)
     if begun not in (0, errno.EINPROGRESS):

@@ -54,15 +54,14 @@ class SocketGuard:
     the way of `socket.getaddrinfo`.
     """
 
-    def __init__(
-        self, cancel: CancelToken, resolver: Resolver = socket.getaddrinfo
-    ) -> None:
+    def __init__(self, cancel: CancelToken, resolver: Resolver = socket.getaddrinfo) -> None:
         self.cancel = cancel
         self.resolver = resolver
         self._lock = RLock()
         self._handle: socket.socket | None = None
         self._socket: socket.socket | None = None
         self._was_cut = False
+        self.request_sent = False
         self._detach = cancel.on_cancel(self.cut)
 
     @contextmanager
@@ -101,21 +100,19 @@ class SocketGuard:
 
     def sent_on(self, sock: socket.socket) -> None:
         """The request was sent, the answer will come on `sock` (a TLS socket where there's TLS)."""
+        self.request_sent = True
         self._socket = sock
-
-    @property
-    def request_sent(self) -> bool:
-        return self._socket is not None
 
     def set_read_timeout(self, seconds: float) -> None:
         """For the reads that follow, also in the middle of a body."""
         if self._socket is not None:
-            self._socket.settimeout(seconds)
+            with suppress(OSError):  # closed: then the next read says why
+                self._socket.settimeout(seconds)
 
     def release(self) -> bool:
         """Lets the socket go. False if it was cut: then nobody may use it again."""
         with self._lock:
-            handle, self._handle = self._handle, None
+            handle, self._handle, self._socket = self._handle, None, None
             usable = not self._was_cut
         if handle is not None:
             handle.close()

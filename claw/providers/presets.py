@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from claw.providers.quirks import NO_QUIRKS, Quirks
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
@@ -15,6 +17,7 @@ class Preset:
     key_variable: the environment variable with this maker's key; "" where none is needed.
     url_variable: the environment variable that moves this maker's URL, if there is one.
     local: runs on the user's own machine, so it is looked for there.
+    quirks: what it wants otherwise than the dialect says.
     """
 
     name: str
@@ -22,19 +25,34 @@ class Preset:
     key_variable: str = ""
     url_variable: str = ""
     local: bool = False
+    quirks: Quirks = NO_QUIRKS
 
 
 GENERIC = Preset("generic", "")
 """Any server that speaks the OpenAI dialect, at a URL that the user gives."""
 
 _ALL = (
-    Preset("openai", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+    Preset(
+        "openai",
+        "https://api.openai.com/v1",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        quirks=Quirks(max_tokens_field="max_completion_tokens"),
+    ),
     Preset("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     Preset("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     Preset(
-        "gemini", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
+        "gemini",
+        "https://generativelanguage.googleapis.com/v1beta/openai",
+        "GEMINI_API_KEY",
+        quirks=Quirks(echo_extras=True),
     ),
-    Preset("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
+    Preset(
+        "mistral",
+        "https://api.mistral.ai/v1",
+        "MISTRAL_API_KEY",
+        quirks=Quirks(assistant_after_tools=True),
+    ),
     Preset("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Preset("ollama", "http://127.0.0.1:11434/v1", local=True),
     Preset("lmstudio", "http://127.0.0.1:1234/v1", local=True),

@@ -23,14 +23,15 @@ PASSING_STATUSES = frozenset({408, 409, 429})
 
 # In a type or code, lower case and letters only: the same request would fail again.
 LASTING = (
-    "invalidrequest invalidargument invalidapikey badrequest unprocessable authentication "
-    "unauthenticated unauthorized permission forbidden notfound billing"
-).split()
+    *("invalidrequest", "invalidargument", "badrequest", "unprocessable", "notfound"),
+    *("invalidapikey", "authentication", "unauthenticated", "unauthorized"),
+    *("permission", "forbidden"),
+)
 USED_UP = ("quota", "insufficientbalance", "insufficientcredit", "billing")
 OVERFLOWING = (
-    "contextlengthexceeded exceedcontextsize contextwindowexceeded prompttoolong "
-    "stringabovemaxlength"
-).split()
+    *("contextlengthexceeded", "exceedcontextsize", "contextwindowexceeded"),
+    *("prompttoolong", "stringabovemaxlength"),
+)
 
 OVERFLOW_WORDS = re.compile(
     r"""
@@ -97,7 +98,7 @@ def read_error_text(text: str) -> ServerFault:
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("<"):
         title = TITLE.search(stripped)
-        return ServerFault("an HTML page" + (f": {_one_line(title[1])}" if title else ""))
+        return ServerFault("an HTML page" + (f": {one_line(title[1])}" if title else ""))
     try:
         return read_error(json.loads(stripped))
     except (ValueError, RecursionError):
@@ -109,7 +110,7 @@ def read_error(body: Any) -> ServerFault:
     layers = list(_layers(body))
     type_ = _first_name(layers, ("type", "error_type", "status"))
     code = _first_name(layers, ("code", "status_code"))
-    words = _one_line(_words(layers))
+    words = one_line(_words(layers))
     names = [_letters(name) for layer in layers for name in _names(layer)]
     overflow = _any_in(names, OVERFLOWING) or OVERFLOW_WORDS.search(words) is not None
     quota = _any_in(names, USED_UP)
@@ -177,7 +178,7 @@ def _first_name(layers: list[Any], keys: tuple[str, ...]) -> str:
         for key in keys if isinstance(layer, dict) else ():
             value = layer.get(key)
             if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-                return _one_line(str(value))
+                return one_line(str(value))
     return ""
 
 
@@ -187,7 +188,7 @@ def _lasting_status(code: str) -> bool:
     )
 
 
-def _any_in(names: list[str], parts: list[str] | tuple[str, ...]) -> bool:
+def _any_in(names: list[str], parts: tuple[str, ...]) -> bool:
     return any(part in name for name in names for part in parts)
 
 
@@ -195,6 +196,8 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalpha, name)).lower()
 
 
-def _one_line(text: str) -> str:
-    line = " ".join(text.encode("utf-8", "replace").decode().split())
-    return line if len(line) <= MAX_WORDS else line[:MAX_WORDS] + "..."
+def one_line(text: str, limit: int = MAX_WORDS) -> str:
+    """Foreign text made fit for a message: one printable line, cut at `limit` characters."""
+    words = " ".join(text[: 4 * limit].split())
+    line = "".join(c if c.isprintable() else "\ufffd" for c in words)
+    return line if len(line) <= limit else line[:limit] + "..."

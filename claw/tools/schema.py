@@ -52,10 +52,14 @@ def schema_of(hint: Any) -> dict[str, Any]:
         return {"type": SIMPLE[hint]}
     if is_typeddict(hint):
         fields = get_type_hints(hint, include_extras=True)
-        return _object(
-            {name: schema_of(field) for name, field in fields.items()},
-            sorted(hint.__required_keys__, key=list(fields).index),
-        )
+        # Where annotations are strings, __required_keys__ doesn't see NotRequired and Required.
+        required = [
+            name
+            for name, field in fields.items()
+            if get_origin(field) is Required
+            or (get_origin(field) is not NotRequired and name in hint.__required_keys__)
+        ]
+        return _object({name: schema_of(field) for name, field in fields.items()}, required)
     origin, inner = get_origin(hint) or hint, get_args(hint)
     if origin is Annotated:
         words = next((note for note in inner[1:] if isinstance(note, str)), None)

@@ -320,7 +320,7 @@ def test_tools_get_the_folder_and_an_environment_without_keys(tmp_path: Path) ->
         return ""
 
     class WithKey(ScriptedProvider):
-        api_key = "sk-very-secret"
+        secrets = ("sk-very-secret",)
 
     env = {
         "PATH": "/bin",

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import gc
 import random
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -32,6 +31,7 @@ from claw.events import StreamEvent, TextDelta, ToolStarted
 from claw.providers import ModelRequest, ScriptedProvider, text_turn, tool_turn
 from claw.providers.scripted import calls_turn
 from claw.session import NOT_RUN, orphan_results, unanswered_calls
+from tests.support.interrupting import interrupt_main
 
 # Measured: under 2 ms. The bound is what a user would still call at once.
 SOON_S = 0.5
@@ -290,20 +290,58 @@ def test_a_keyboard_interrupt_on_the_callers_thread_leaves_a_whole_history() -> 
     engine = Engine(
         ScriptedProvider(tool_turn("wait"), text_turn("normal")), tools=[wait], approver=allow_all
     )
-    main = threading.main_thread().ident
-    assert main is not None
+    over = threading.Event()
 
     def interrupt() -> None:
         assert reached.wait(30)
-        signal.pthread_kill(main, signal.SIGINT)
+        interrupt_main(over)
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
         engine.run(session, "go")
+    over.set()
     thread.join()
     assert unanswered_calls(session.messages) == []
     assert engine.run(session, "again").text == "normal"
+
+
+def test_a_second_keyboard_interrupt_does_not_wait_for_a_deaf_tool() -> None:
+    reached, release = threading.Event(), threading.Event()
+
+    @tool
+    def deaf() -> str:
+        """Hears nothing."""
+        reached.set()
+        assert release.wait(30)
+        return "late"
+
+    session, cancelled, over = Session(), threading.Event(), threading.Event()
+    struck_at: list[float] = []
+
+    def interrupt_twice() -> None:
+        assert reached.wait(30)
+        interrupt_main(cancelled)
+        struck_at.append(interrupt_main(over))
+
+    def approver(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        cancel.on_cancel(cancelled.set)
+        return Decision(True)
+
+    engine = Engine(
+        ScriptedProvider(tool_turn("deaf"), text_turn("normal")), tools=[deaf], approver=approver
+    )
+    thread = threading.Thread(target=interrupt_twice)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(session, "go")
+    back = time.monotonic()
+    over.set()
+    thread.join()
+    assert back - struck_at[0] < SOON_S
+    release.set()
+    assert engine.run(session, "again").text == "normal"
+    assert unanswered_calls(session.messages) == []
 
 
 def drop_in_a_cycle(stream: object) -> None:

@@ -1,0 +1,149 @@
+"""From settings to a ready Workbench: provider, tools, system prompt, session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from claw.approval import Approver, allow_all
+from claw.cancel import CancelToken
+from claw.cli.config import UserConfig, read_config
+from claw.cli.keys import environment_for_tools, fetch_key
+from claw.cli.logs import set_up_logs
+from claw.cli.places import Places, find_places
+from claw.cli.settings import Flags, Settings, need_model, resolve
+from claw.cli.system_prompt import system_prompt
+from claw.cli.trust import TrustedFolders, is_trusted, project_instructions
+from claw.cli.user_tools import load_tools
+from claw.engine import Engine
+from claw.errors import ConfigError
+from claw.providers import OpenAIChat
+from claw.reporter import Reporter
+from claw.session import Session
+from claw.tools import coding_tools
+from claw.tools.base import Tool, ToolRegistry
+from claw.tools.groups import groups_in
+
+SYSTEM_FILE_BYTES = 200_000
+SHELL_FAMILY = "shell"
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """Everything a turn needs, put together once. Close it when the work is done.
+
+    env: what tools get to see. notices: lines to tell the user at the start. key: what the
+    requests carry, if anything.
+    """
+
+    settings: Settings
+    places: Places
+    provider: OpenAIChat
+    tools: tuple[Tool, ...]
+    system: str
+    env: Mapping[str, str] = field(repr=False)
+    notices: tuple[str, ...] = ()
+    key: str | None = field(default=None, repr=False)
+    session: Session = field(default_factory=Session)
+
+    def new_engine(
+        self, approver: Approver, reporter: Reporter, on_repeat: Approver | None = None
+    ) -> Engine:
+        """An engine on this bench. `--approve all` takes the approver's place."""
+        settings = self.settings
+        return Engine(
+            self.provider,
+            tools=self.tools,
+            approver=allow_all if settings.approve == "all" else approver,
+            on_repeat=on_repeat,
+            reporter=reporter,
+            system=self.system,
+            cwd=settings.cwd,
+            env=self.env,
+            max_steps=settings.max_steps,
+            max_tokens=settings.max_output_tokens,
+        )
+
+    def new_token(self) -> CancelToken:
+        """A token for one turn, with the time limit that the settings give it."""
+        return CancelToken(timeout=self.settings.timeout)
+
+    def with_model(self, name: str) -> Workbench:
+        """The same bench with another model of the same server."""
+        settings = replace(self.settings, model=name)
+        return replace(self, settings=settings, provider=_provider(settings, self.key))
+
+    def kill_commands(self) -> None:
+        """KILL to every command of the session that still runs. From any thread; doesn't block."""
+        groups_in(self.session.state(SHELL_FAMILY)).kill_all()
+
+    def close(self) -> None:
+        """Ends what the session's tools left running, and lets go of the connections."""
+        with closing(self.provider):
+            self.session.close()
+
+
+def assemble(
+    flags: Flags,
+    environ: Mapping[str, str],
+    cancel: CancelToken,
+    *,
+    ask: Callable[[str], bool] | None = None,
+) -> Workbench:
+    """Reads the settings, gets the key, and puts the bench together.
+
+    ask: puts a yes/no question to the user; None where there is nobody to ask. Raises ConfigError
+    for whatever the user can mend, NothingSet where no server is named, Cancelled by `cancel`.
+    """
+    places = find_places(environ)
+    config = read_config(places.config_file)
+    settings = resolve(flags, environ, config)
+    need_model(settings)
+    key = fetch_key(settings.key, environ, settings.preset.name, cancel)
+    set_up_logs(secret=key, verbose=settings.verbose, log_file=flags.log_file)
+    tools = _tools(settings)
+    rules = _system_file(settings.system_file)
+    trusted, notices = is_trusted(settings.cwd, TrustedFolders(places.trust_file), ask)
+    instructions, more = project_instructions(settings.cwd) if trusted else ("", [])
+    return Workbench(
+        settings=settings,
+        places=places,
+        provider=_provider(settings, key),
+        tools=tools,
+        system=system_prompt(settings.cwd, tools, rules=rules, instructions=instructions),
+        env=environment_for_tools(environ, key, _own_variables(config)),
+        notices=(*config.warnings, *notices, *more),
+        key=key,
+    )
+
+
+def _provider(settings: Settings, key: str | None) -> OpenAIChat:
+    return OpenAIChat(
+        settings.model,
+        base_url=settings.base_url,
+        api_key=key,
+        quirks=settings.preset.quirks,
+    )
+
+
+def _tools(settings: Settings) -> tuple[Tool, ...]:
+    return tuple(ToolRegistry([*coding_tools(settings.cwd), *load_tools(settings.tools)]))
+
+
+def _own_variables(config: UserConfig) -> list[str]:
+    return [table.preset.key_variable for table in config.presets.values()]
+
+
+def _system_file(name: str) -> str:
+    if not name:
+        return ""
+    try:
+        with open(Path(name).expanduser(), "rb") as stream:
+            data = stream.read(SYSTEM_FILE_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(f"--system-file {name} can't be read: {error.strerror}") from error
+    if len(data) > SYSTEM_FILE_BYTES:
+        raise ConfigError(f"--system-file {name} is over 200 kB")
+    return data.decode("utf-8", "replace").strip()

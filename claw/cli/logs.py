@@ -1,0 +1,54 @@
+"""Where claw's log goes: warnings to standard error, everything to `--log-file`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from logging import FileHandler, Formatter, LogRecord, StreamHandler
+
+from claw.errors import ConfigError
+from claw.providers.endpoint import MASK, secrets_of
+
+
+class _Masking(Formatter):
+    """Formats a record without the key, and without a traceback unless it is wanted."""
+
+    def __init__(self, form: str, *, secret: str | None, traces: bool) -> None:
+        super().__init__(form)
+        self._secrets = secrets_of(secret, {})
+        self._traces = traces
+
+    def format(self, record: LogRecord) -> str:
+        text = super().format(record) if self._traces else self._form_line(record)
+        for secret in self._secrets:
+            text = text.replace(secret, MASK)
+        return text
+
+    def _form_line(self, record: LogRecord) -> str:
+        record.message = record.getMessage()
+        return self.formatMessage(record)
+
+
+def set_up_logs(*, secret: str | None, verbose: bool, log_file: str) -> None:
+    """For the process of the command. `secret`: the key; it is never written."""
+    log = logging.getLogger("claw")
+    log.propagate = False
+    stderr = StreamHandler(sys.stderr)
+    stderr.setLevel(logging.WARNING)
+    stderr.setFormatter(_Masking("claw: %(message)s", secret=secret, traces=verbose))
+    log.addHandler(stderr)
+    if log_file:
+        log.setLevel(logging.DEBUG)
+        log.addHandler(_file_handler(log_file, secret))
+
+
+def _file_handler(log_file: str, secret: str | None) -> FileHandler:
+    try:
+        os.close(os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        handler = FileHandler(log_file, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--log-file {log_file} can't be written: {error.strerror}") from error
+    form = "%(asctime)s %(levelname)s %(threadName)s %(message)s"
+    handler.setFormatter(_Masking(form, secret=secret, traces=True))
+    return handler

@@ -1,0 +1,159 @@
+"""The `claw` command as click sees it. All else is imported when it is used: `--help` is quick."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from claw.cli.settings import Flags
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+OPTIONS = (
+    click.option("--provider", metavar="NAME", help="The model server, by its preset's name."),
+    click.option("--model", metavar="NAME", help="The model, as the server names it."),
+    click.option("--base-url", metavar="URL", help="Any server that speaks OpenAI's dialect."),
+    click.option("--cwd", "-C", metavar="DIR", help="The folder to work in."),
+    click.option(
+        "--approve",
+        type=click.Choice(["ask", "all"]),
+        help="ask: reading is free, all else asks (the default). all: nothing asks.",
+    ),
+    click.option("--max-steps", type=click.IntRange(min=1), help="Replies a turn may take."),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="The time a turn may take.",
+    ),
+    click.option("--max-output-tokens", type=click.IntRange(min=1), help="The limit of one reply."),
+    click.option("--system-file", metavar="FILE", help="A system prompt in place of claw's own."),
+    click.option("--log-file", metavar="FILE", help="Where to write claw's log."),
+    click.option("--verbose", is_flag=True, help="Show tracebacks."),
+    click.option("--quiet", is_flag=True, help="Show errors and questions only."),
+    click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same."),
+)
+
+
+def shared_options(function: Command) -> Command:
+    for option in reversed(OPTIONS):
+        function = option(function)
+    return function
+
+
+def command(function: Callable[..., int]) -> Callable[..., None]:
+    """Makes a click callback of `function(flags, its own parameters)`, which returns an exit code.
+
+    click would turn KeyboardInterrupt into Abort, and a closed pipe into exit code 1, so nothing
+    but SystemExit may reach it; that goes for the imports a command begins with, too.
+    """
+
+    @click.pass_context
+    def callback(context: click.Context, /, **given: Any) -> None:
+        from claw.cli.failures import guarded
+
+        flags = _flags(context)
+        own = {name: value for name, value in given.items() if not hasattr(flags, name)}
+        sys.exit(guarded(lambda: function(flags, **own), verbose=flags.verbose))
+
+    return update_wrapper(callback, function)
+
+
+@command
+def converse(flags: Flags) -> int:
+    from claw.cli.conversation import converse
+
+    return converse(flags)
+
+
+@click.group(invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@shared_options
+@click.version_option(package_name="claw-engine", message="claw %(version)s")
+@click.pass_context
+def cli(context: click.Context, /, **options: Any) -> None:
+    """A coding agent for the terminal. Without a command: a conversation about this folder.
+
+    Keys come from the environment: OPENAI_API_KEY and its like for the makers' own servers,
+    CLAW_API_KEY for the server of --base-url.
+    """
+    if context.invoked_subcommand is None:
+        converse()
+
+
+@cli.command()
+@click.argument("prompt", required=False)
+@shared_options
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="text: the answer. json: one envelope at the end. jsonl: one event a line.",
+)
+@command
+def run(flags: Flags, prompt: str | None) -> int:
+    """Do one PROMPT, then exit.
+
+    Without PROMPT, or with "-", standard input is the prompt; beside a PROMPT, redirected input is
+    its context. Exit codes: 0 done, 1 provider or network error, 2 usage or configuration, 3 cut
+    short, 4 nobody to ask for approval, 130 Ctrl-C.
+    """
+    from claw.cli.run import run_once
+
+    return run_once(flags, prompt)
+
+
+@cli.command()
+@click.option("--keep", is_flag=True, help="Leave the folder there.")
+@command
+def demo(flags: Flags, keep: bool) -> int:
+    """Play a real task with a scripted model, in a temporary folder."""
+    import os
+
+    from claw.cli.demo import run_demo
+    from claw.cli.settings import wants_color
+
+    return run_demo(keep=keep, color=wants_color(flags, os.environ))
+
+
+@cli.group()
+def config() -> None:
+    """Look at the settings."""
+
+
+@config.command()
+@command
+def show(flags: Flags) -> int:
+    """Print the settings in force and where each comes from; keys as set or not set."""
+    from claw.cli.show_config import show_settings
+
+    return show_settings(flags)
+
+
+@config.command()
+@command
+def path(flags: Flags) -> int:
+    """Print where config.toml is looked for."""
+    from claw.cli.show_config import show_path
+
+    return show_path()
+
+
+def main() -> None:
+    """What the `claw` script calls."""
+    cli(prog_name="claw")
+
+
+def _flags(context: click.Context) -> Flags:
+    """The options of `claw` and of its command in one; the command's own win."""
+    from claw.cli.settings import Flags
+
+    above = {} if context.parent is None else vars(_flags(context.parent))
+    given = {name: value for name, value in context.params.items() if value}
+    known = {name: value for name, value in given.items() if name in Flags.__dataclass_fields__}
+    return Flags(**{**above, **known})

@@ -1,0 +1,103 @@
+"""Where the REPL's lines come from: prompt_toolkit where it is installed, else Python's readline.
+
+Both raise EOFError for Ctrl-D on an empty line and KeyboardInterrupt for Ctrl-C, take pasted text
+of any size as one, and remember what was entered across runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+PROMPT = "claw> "
+MORE = "...   "
+
+ReadLine: TypeAlias = Callable[[str], str]
+"""Contract: shows the prompt with the given text typed in already, and returns the line that was
+entered, without its end. Called on the main thread."""
+
+
+def line_reader(history: Path) -> ReadLine:
+    """The best prompt there is. `history` is a file in a private folder; made when needed."""
+    _make_private(history)
+    try:
+        return _prompt_toolkit(history)
+    except ImportError:
+        return _readline(history)
+
+
+def continued(line: str, read: ReadLine) -> str:
+    """The whole input that begins with `line`: a trailing backslash goes on to the next line."""
+    lines = [line]
+    while lines[-1].endswith("\\"):
+        lines[-1] = lines[-1][:-1]
+        lines.append(read(""))
+    return "\n".join(lines)
+
+
+def _prompt_toolkit(history: Path) -> ReadLine:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory
+
+    session: PromptSession[str] = PromptSession(
+        PROMPT,
+        history=FileHistory(str(history)),
+        key_bindings=_backslash_enter(),
+        prompt_continuation=lambda width, line, wrapped: "" if wrapped else MORE,
+        enable_history_search=True,
+    )
+    return lambda typed: session.prompt(default=typed)
+
+
+def _backslash_enter() -> KeyBindings:
+    """Enter behind a trailing backslash begins a new line in the same edit."""
+    from prompt_toolkit.key_binding import KeyBindings
+
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    @bindings.add("c-j")
+    def enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if buffer.text.endswith("\\") and buffer.document.is_cursor_at_the_end:
+            buffer.delete_before_cursor()
+            buffer.insert_text("\n")
+        else:
+            buffer.validate_and_handle()
+
+    return bindings
+
+
+def _readline(history: Path) -> ReadLine:
+    """Python's own `input`: with the readline module it edits, takes long lines and remembers."""
+    try:
+        import readline
+    except ImportError:
+        return lambda typed: input(PROMPT + typed)
+    with suppress(OSError):
+        readline.read_history_file(history)
+
+    def read(typed: str) -> str:
+        readline.set_startup_hook(lambda: readline.insert_text(typed))
+        try:
+            line = input(PROMPT)
+        finally:
+            readline.set_startup_hook(None)
+        if line.strip():
+            with suppress(OSError):
+                readline.append_history_file(1, history)
+        return line
+
+    return read
+
+
+def _make_private(history: Path) -> None:
+    """The history holds what was asked: for the user's eyes only."""
+    with suppress(OSError):
+        os.close(os.open(history, os.O_WRONLY | os.O_CREAT, 0o600))

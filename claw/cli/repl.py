@@ -1,0 +1,132 @@
+"""The REPL: a prompt, a turn, a prompt. Ctrl-C never costs more than the turn it was meant for."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+
+from claw.cli import failures
+from claw.cli.ask import Asker
+from claw.cli.assemble import Workbench
+from claw.cli.interrupts import ENDING, EXIT_CTRL_C, ended_by_signals
+from claw.cli.prompt import PROMPT, continued, line_reader
+from claw.cli.reporting import reporter_for
+from claw.cli.rich_terminal import painter_for
+from claw.cli.slash import State, is_command, run_command
+from claw.cli.streams import abandon_output
+from claw.cli.terminal import Terminal
+from claw.cli.turn import turn
+from claw.errors import ClawError, ConfigError
+from claw.tools.groups import groups_in
+
+TWICE_S = 2.0
+
+
+def run_repl(bench: Workbench, terminal: Terminal | None = None) -> int:
+    """Runs until the user leaves and returns the exit code. On the main thread, in a terminal:
+    the one where questions were asked before, so that what was typed ahead then isn't lost.
+
+    0 for /exit and Ctrl-D, 130 for Ctrl-C twice at the prompt; TERM and HUP are 143 and 129.
+    ConfigError where standard input or standard error is no terminal.
+    """
+    terminal = terminal or Terminal.of_process()
+    if not terminal.can_ask:
+        raise ConfigError('the prompt needs a terminal: use claw run "what to do" instead')
+    try:
+        with ended_by_signals():
+            return Repl(bench, terminal).run()
+    except SystemExit as leaving:
+        if leaving.code == 128 + signal.SIGHUP:
+            abandon_output()  # the window is closed: nothing can be written any more
+        raise
+    finally:
+        terminal.restore()
+
+
+class Repl:
+    """One sitting: an engine, a session, a prompt."""
+
+    def __init__(self, bench: Workbench, terminal: Terminal) -> None:
+        settings = bench.settings
+        self._terminal = terminal
+        self._read = line_reader(bench.places.make_state() / bench.places.history_file.name)
+        paint = painter_for(sys.stderr, color=settings.color)
+        asker = Asker(terminal, cwd=settings.cwd, paint=paint)
+        reporter = reporter_for(
+            sys.stdout,
+            show_text=True,
+            color=settings.color,
+            quiet=settings.quiet,
+            verbose=settings.verbose,
+        )
+        engine = bench.new_engine(asker, reporter, on_repeat=asker.about_repeat)
+        self._state = State(bench, engine, say=_say)
+        self._interrupted_at = 0.0
+
+    def run(self) -> int:
+        """The loop. SystemExit for TERM and HUP."""
+        self._greet()
+        while not self._state.over:
+            self._terminal.restore()
+            try:
+                line = self._next_line()
+                if is_command(line):
+                    run_command(self._state, line)
+                elif line.strip():
+                    self._turn(line)
+            except EOFError:
+                _say("")
+                break
+            except KeyboardInterrupt:
+                if self._second_interrupt():
+                    return EXIT_CTRL_C
+            except ClawError as error:
+                failures.tell(error.message)
+        return 0
+
+    def _greet(self) -> None:
+        settings = self._state.bench.settings
+        for line in self._state.bench.notices:
+            failures.tell(line)
+        if not settings.quiet:
+            _say(f"claw with {settings.model} in {settings.cwd}. /help says more.")
+
+    def _next_line(self) -> str:
+        """What was typed ahead counts as typed: whole lines are entered, the rest is shown."""
+        ahead, line_end, rest = self._terminal.take_typed_ahead().partition("\n")
+        if line_end:
+            self._terminal.give_back(rest)
+            _say(PROMPT + ahead)
+            return ahead
+        return continued(self._read(ahead), self._read)
+
+    def _turn(self, prompt: str) -> None:
+        state = self._state
+        session = state.bench.session
+        token = state.bench.new_token()
+        groups = groups_in(session.state("shell"))
+        try:
+            with turn(token, self._terminal, kill=groups.kill_all) as ending:
+                result = state.engine.run(session, prompt, cancel=token)
+        except KeyboardInterrupt:
+            _say("\n[left at once: what was going on may end a moment later]")
+            return
+        finally:
+            token.cancel("over")
+            state.turns += 1
+        state.usage += result.usage
+        if ending.signal in ENDING:
+            raise SystemExit(ending.exit_code)
+
+    def _second_interrupt(self) -> bool:
+        """Whether this Ctrl-C at the prompt came within 2 s of the one before."""
+        before, self._interrupted_at = self._interrupted_at, time.monotonic()
+        if self._interrupted_at - before < TWICE_S:
+            return True
+        _say("(Ctrl-C again leaves)")
+        return False
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201

@@ -1,0 +1,111 @@
+"""The REPL's slash commands: a table, so that /help can't name one that isn't there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from shutil import get_terminal_size
+from typing import TypeAlias
+
+from claw.cli.assemble import Workbench
+from claw.cli.columns import cut
+from claw.cli.visible import shown
+from claw.engine import Engine
+from claw.messages import Usage
+
+KEYS_HELP = (
+    "Enter sends; a backslash before it begins a new line instead. A paste is kept as one.\n"
+    "Ctrl-C ends the turn; at the prompt it clears the line, and twice it leaves.\n"
+    "Ctrl-D leaves. What you type during a turn waits for the next prompt."
+)
+
+
+@dataclass
+class State:
+    """What the commands look at and change. `usage` is that of all turns since the start."""
+
+    bench: Workbench
+    engine: Engine
+    say: Callable[[str], None]
+    usage: Usage = field(default_factory=Usage)
+    turns: int = 0
+    over: bool = False
+
+
+Run: TypeAlias = Callable[[State, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """`run(state, argument)`: the argument is what stands behind the name."""
+
+    names: tuple[str, ...]
+    about: str
+    run: Run
+    argument: str = ""
+
+
+def is_command(line: str) -> bool:
+    """Whether a line is a command rather than a prompt; `/usr/lib is full` begins with a path."""
+    word = line.split(maxsplit=1)[0] if line.strip() else ""
+    return word.startswith("/") and "/" not in word[1:]
+
+
+def run_command(state: State, line: str) -> None:
+    """Runs a slash command, or says that there is none of that name. May raise ConfigError."""
+    name, _, argument = line.strip().partition(" ")
+    command = next((each for each in COMMANDS if name in each.names), None)
+    if command is None:
+        state.say(f"there is no command {shown(name)}; /help lists them")
+    else:
+        command.run(state, argument.strip())
+
+
+def _help(state: State, argument: str) -> None:
+    heads = [f"{', '.join(each.names)} {each.argument}".rstrip() for each in COMMANDS]
+    width = max(map(len, heads))
+    rows = [f"  {head:{width}}  {each.about}" for head, each in zip(heads, COMMANDS, strict=True)]
+    state.say("\n".join([*rows, "", KEYS_HELP]))
+
+
+def _clear(state: State, argument: str) -> None:
+    state.bench.session.clear()
+    state.say("the conversation is empty; files and grants are as they were")
+
+
+def _model(state: State, argument: str) -> None:
+    if argument:
+        bench = state.bench.with_model(argument)
+        state.engine.provider = bench.provider
+        state.bench = bench
+    settings = state.bench.settings
+    state.say(f"{settings.model} ({settings.preset.name}, {settings.base_url})")
+
+
+def _tools(state: State, argument: str) -> None:
+    for tool in state.engine.tools:
+        about = tool.description.partition("\n")[0]
+        state.say(shown(cut(f"  {tool.name:12} {about}", get_terminal_size().columns)))
+
+
+def _usage(state: State, argument: str) -> None:
+    usage = state.usage
+    state.say(
+        f"{state.turns} {'turn' if state.turns == 1 else 'turns'}: {usage.input_tokens:,} tokens in"
+        f" ({usage.cached_tokens:,} of them cached), {usage.output_tokens:,} out"
+        f" ({usage.reasoning_tokens:,} of them reasoning)"
+    )
+
+
+def _leave(state: State, argument: str) -> None:
+    state.over = True
+
+
+COMMANDS = (
+    SlashCommand(("/help",), "this list", _help),
+    SlashCommand(("/clear",), "forget the conversation", _clear),
+    SlashCommand(("/model",), "show the model, or go on with another", _model, "[NAME]"),
+    SlashCommand(("/tools",), "what the model may call", _tools),
+    SlashCommand(("/usage",), "tokens so far", _usage),
+    SlashCommand(("/exit", "/quit"), "leave", _leave),
+)

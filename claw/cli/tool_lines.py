@@ -1,0 +1,38 @@
+"""Tool calls and results as lines on a terminal: a call in one line, a result in a few."""
+
+from __future__ import annotations
+
+from claw.cli.columns import cut
+from claw.cli.style import Paint, Role, is_diff, paint_diff
+from claw.cli.visible import shown
+from claw.messages import ToolCall
+
+HEAD, TAIL = 4, 2
+SHORT = 60  # characters of an argument that isn't the key one
+
+
+def call_line(call: ToolCall, width: int) -> str:
+    """The tool's name and its arguments: the first as it is, other short ones by name."""
+    words = [call.name]
+    for index, (name, value) in enumerate(call.arguments.items()):
+        text = value if isinstance(value, str) else repr(value)
+        if index and (len(text) > SHORT or "\n" in text or isinstance(value, list | dict)):
+            continue
+        words.append(text if index == 0 else f"{name}={text}")
+    return cut(" ".join(shown(" ".join(words)).split()), width)
+
+
+def result_lines(content: str, width: int, paint: Paint, *, is_error: bool) -> list[str]:
+    """The first and last lines of a result, each cut to `width`, and how many were left out.
+
+    A diff is what the user wants to see of an edit: all its lines are there.
+    """
+    text = shown(content).strip("\n")
+    if is_diff(text):
+        return [f"  {line}" for line in paint_diff(text, paint)]
+    lines = text.split("\n") if text.strip() else ["(no output)"]
+    left_out = len(lines) - HEAD - TAIL
+    if left_out > 1:
+        lines[HEAD:-TAIL] = [f"... {left_out} more lines"]
+    role: Role = "error" if is_error else "dim"
+    return [paint("  " + cut(line.expandtabs(), width - 2), role) for line in lines]

@@ -1,0 +1,92 @@
+"""Which folders the user trusts: settled before anything of one gets into the prompt."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from claw.cli.places import write_private
+from claw.errors import ConfigError
+
+INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS_BYTES = 32_000
+
+
+class TrustedFolders:
+    """The user's answers, kept in one file by the folders' real paths."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def answer(self, folder: Path) -> bool | None:
+        """What the user said about exactly this folder; None when nobody asked yet."""
+        return self._read().get(str(folder.resolve()))
+
+    def remember(self, folder: Path, trusted: bool) -> None:
+        answers = {**self._read(), str(folder.resolve()): trusted}
+        write_private(self._file, json.dumps(answers, indent=1) + "\n")
+
+    def _read(self) -> dict[str, bool]:
+        try:
+            answers = json.loads(self._file.read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise ConfigError(
+                f"{self._file} can't be read ({error}): delete it, and claw asks again"
+            ) from error
+        if not isinstance(answers, dict):
+            raise ConfigError(f"{self._file} isn't claw's: delete it, and claw asks again")
+        # Only a plain `true` trusts: whatever else stands there does not.
+        return {folder: answer is True for folder, answer in answers.items()}
+
+
+def is_trusted(
+    folder: Path, folders: TrustedFolders, ask: Callable[[str], bool] | None
+) -> tuple[bool, list[str]]:
+    """(trusted?, lines to tell). Asks once in a folder's life; without `ask` it isn't trusted."""
+    known = folders.answer(folder)
+    if known is not None:
+        return known, []
+    if ask is None:
+        if (folder / INSTRUCTIONS).exists():
+            return False, [
+                f"{INSTRUCTIONS} is not read: this folder isn't trusted yet; `claw`, started "
+                "here in a terminal, asks once"
+            ]
+        return False, []
+    trusted = ask(
+        f"Do you trust the files in {folder}? Then its {INSTRUCTIONS} may instruct the model."
+    )
+    try:
+        folders.remember(folder, trusted)
+    except ConfigError as error:
+        return trusted, [f"the answer isn't remembered: {error.message}"]
+    return trusted, []
+
+
+def project_instructions(folder: Path) -> tuple[str, list[str]]:
+    """(the text of the folder's AGENTS.md, lines to tell). Only for a trusted folder."""
+    file = folder / INSTRUCTIONS
+    try:
+        # A link may point anywhere and a FIFO would hang: neither is the project's own file.
+        if not file.resolve().is_relative_to(folder.resolve()):
+            return "", [f"{INSTRUCTIONS} is not read: it links to a place outside of the folder"]
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return "", [f"{INSTRUCTIONS} is not read: it isn't a plain file"]
+            data = os.read(descriptor, INSTRUCTIONS_BYTES + 1)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return "", []
+    except OSError as error:
+        return "", [f"{INSTRUCTIONS} is not read: {error.strerror}"]
+    text = data[:INSTRUCTIONS_BYTES].decode("utf-8", "ignore").strip()
+    if len(data) > INSTRUCTIONS_BYTES:
+        return text, [f"{INSTRUCTIONS} is over 32 kB: only its beginning is used"]
+    return text, []

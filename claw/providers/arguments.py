@@ -1,0 +1,77 @@
+"""A tool call's arguments: the text as received, read as a JSON object or not at all.
+
+Only what was certainly meant is taken beyond strict JSON (see `parse_arguments`). A repaired guess
+would be run as a command, so everything else is an error the model is told about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from claw.providers.fragments import mend_json
+from claw.providers.nesting import too_deep
+
+ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def parse_arguments(raw: str) -> tuple[Mapping[str, Any], str | None]:
+    """The arguments and None; or `{}` and, in the parser's words, why they can't be used.
+
+    Nothing, blanks and `null` mean `{}`. Taken as well: raw control characters inside strings; a
+    JSON string that holds the object; the same whole object a second time. NaN and Infinity, also
+    as a number too large for a float, aren't JSON: they could not be sent back.
+    """
+    text = raw.strip()
+    if text in ("", "null"):
+        return {}, None
+    try:
+        return _as_object(text), None
+    except RecursionError:
+        return {}, "nested too deeply"
+    except ValueError as error:  # a JSONDecodeError, or an integer of too many digits
+        return {}, str(error)
+
+
+def _as_object(text: str) -> Mapping[str, Any]:
+    if too_deep(text):
+        raise ValueError("nested too deeply")
+    value, end = _decoder().raw_decode(text)
+    if isinstance(value, str) and end == len(text) and value.lstrip().startswith("{"):
+        text = value.strip()
+        value, end = _decoder().raw_decode(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"not a JSON object but {_kind(value)}")
+    rest = text[end:].lstrip()
+    if rest and not (
+        rest.startswith("{") and _canonical(_decoder().decode(rest)) == _canonical(value)
+    ):
+        raise json.JSONDecodeError("Extra data", text, end)
+    if ESCAPED_SURROGATE.search(text):
+        value = mend_json(value)
+    return dict(value)
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_refuse)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if abs(number) != float("inf") else _refuse(digits)
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", str: "a string", bool: "true or false", type(None): "null"}.get(
+        type(value), "a number"
+    )

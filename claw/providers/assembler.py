@@ -1,0 +1,197 @@
+"""From a dialect's payloads to deltas and one Message: the interface, and Chat Completions.
+
+The rules are those of tests/cases/README.md: only choice 0 counts, `null` and `""` are no finish
+reason, usage is a total so far, and unknown keys and values of a wrong type are passed over.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from claw.events import StreamEvent
+from claw.messages import Message
+from claw.providers.draft import Draft, ReasoningPart, TextPart, size_of
+from claw.providers.fragments import mend
+from claw.providers.openai_calls import ChatCalls
+from claw.providers.openai_reasoning import join_details
+from claw.providers.server_errors import read_error
+from claw.providers.usage import chat_usage
+
+
+class Assembler(Protocol):
+    """Folds the payloads of one reply, in their order, into deltas and the whole Message.
+
+    Contract: one for each reply, used on one thread, does no I/O. `fold` appends the deltas of a
+    payload to `deltas` and returns how many bytes of text, reasoning and arguments came, counting
+    anything else that belongs to the reply (a finish reason, usage) as one; 0 means that nothing
+    of the payload belongs to the reply. It passes over what it doesn't know and raises only
+    ServerReported. `message` is asked for once, after `stop_word` was set.
+    """
+
+    @property
+    def stop_word(self) -> str:
+        """The server's own finish reason, "" as long as none came."""
+
+    @property
+    def ended(self) -> bool:
+        """The dialect's own end mark came: nothing after it counts."""
+
+    def fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int: ...
+
+    def message(self) -> Message: ...
+
+
+class ChatAssembler:
+    """The Assembler of Chat Completions, streamed or in one piece."""
+
+    ended = False  # `[DONE]` is no payload; the dialect has no end mark of its own
+
+    def __init__(self) -> None:
+        self._draft = Draft()
+        self._text: TextPart | None = None
+        self._reasoning: ReasoningPart | None = None
+        self._calls = ChatCalls(self._draft)
+        self._kept: dict[str, Any] = {}  # what goes back with the reasoning
+        self._details: list[dict[str, Any]] = []
+        self._usage: dict[str, Any] = {}
+
+    @property
+    def stop_word(self) -> str:
+        return self._draft.stop_word
+
+    def fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int:
+        """Takes one chunk, or a whole `chat.completion`. See Assembler."""
+        size = 0
+        if (choice := _choice_0(payload.get("choices"))) is not None:
+            delta = choice.get("delta") or choice.get("message")
+            if type(delta) is dict:
+                size = self._fold_delta(delta, deltas)
+            word = choice.get("finish_reason")
+            if word:
+                size += self._finish(word, choice)
+            if self._draft.stop_word:
+                self._draft.settle(deltas)
+        if "usage" in payload or "x_groq" in payload:
+            size += self._take_usage(payload)
+        if not self._draft.model and isinstance(model := payload.get("model"), str):
+            self._draft.model = mend(model)
+        return size
+
+    def message(self) -> Message:
+        """The whole reply."""
+        if self._usage:
+            self._draft.usage = chat_usage(self._usage)
+        if self._details:
+            self._kept["reasoning_details"] = join_details(self._details)
+        if self._kept:
+            self._reasoning_part().opaque = self._kept
+        return self._draft.message()
+
+    def _fold_delta(self, delta: dict[str, Any], deltas: list[StreamEvent]) -> int:
+        content = delta.get("content")
+        if len(delta) == 1 and content:  # text alone, by far the most frequent
+            return self._fold_content(content, deltas)
+        calls = delta.get("tool_calls")
+        if len(delta) == 1 and calls:  # next to it, a piece of a call alone
+            return self._fold_calls(calls, deltas)
+        size = self._fold_reasoning(delta, deltas)
+        if content:
+            size += self._fold_content(content, deltas)
+        if isinstance(refusal := delta.get("refusal"), str) and refusal:
+            self._draft.refused = True
+            size += self._text_part().add(refusal, deltas)
+        if calls:
+            size += self._fold_calls(calls, deltas)
+        if isinstance(call := delta.get("function_call"), dict):  # the old form: one call, no id
+            size += self._calls.fold({"function": call}, deltas)
+        return size
+
+    def _fold_content(self, content: Any, deltas: list[StreamEvent]) -> int:
+        if isinstance(content, str):
+            return self._text_part().add(content, deltas)
+        size = 0
+        for part in _objects(content):
+            if part.get("type") == "text" and isinstance(text := part.get("text"), str):
+                size += self._text_part().add(text, deltas)
+            elif part.get("type") == "thinking":  # Mistral
+                for text in _thinking_texts(part.get("thinking")):
+                    size += self._reasoning_part().add(text, deltas)
+        return size
+
+    def _fold_calls(self, calls: Any, deltas: list[StreamEvent]) -> int:
+        size = 0
+        for piece in _objects(calls):
+            size += self._calls.fold(piece, deltas)
+        return size
+
+    def _fold_reasoning(self, delta: dict[str, Any], deltas: list[StreamEvent]) -> int:
+        size = 0
+        said = ""
+        for field in ("reasoning_content", "reasoning"):
+            text = delta.get(field)
+            if isinstance(text, str) and text and text != said:  # some send it in both
+                said = text
+                self._kept.setdefault("field", field)
+                size += self._reasoning_part().add(text, deltas)
+        for detail in _objects(delta.get("reasoning_details")):
+            self._reasoning_part()
+            self._details.append(detail)
+            size += size_of(json.dumps(detail))
+        if extra := delta.get("extra_content"):
+            self._kept["extra_content"] = extra
+            size += 1
+        return size
+
+    def _finish(self, word: Any, choice: dict[str, Any]) -> int:
+        if not isinstance(word, str) or not word.strip():
+            return 0
+        fault = choice.get("error")
+        self._draft.end(word.strip(), read_error(fault).words if fault else "")
+        return 1
+
+    def _take_usage(self, payload: dict[str, Any]) -> int:
+        usage = payload.get("usage")
+        if not usage and isinstance(groq := payload.get("x_groq"), dict):
+            usage = groq.get("usage")
+        if not isinstance(usage, dict) or not usage or usage == self._usage:
+            return 0
+        self._usage = usage
+        return 1
+
+    def _text_part(self) -> TextPart:
+        if self._text is None:
+            self._text = TextPart()
+            self._draft.parts.append(self._text)
+        return self._text
+
+    def _reasoning_part(self) -> ReasoningPart:
+        if self._reasoning is None:
+            self._reasoning = ReasoningPart()
+            self._draft.parts.append(self._reasoning)
+        return self._reasoning
+
+
+def _choice_0(choices: Any) -> dict[str, Any] | None:
+    """Choice 0; one without an index counts by its place."""
+    if type(choices) is not list:
+        return None
+    for place, choice in enumerate(choices):
+        if type(choice) is not dict:
+            continue
+        index = choice.get("index")
+        if (index if type(index) is int else place) == 0:
+            return choice
+    return None
+
+
+def _thinking_texts(thinking: Any) -> list[str]:
+    if isinstance(thinking, str):
+        return [thinking]
+    texts = [part.get("text") for part in _objects(thinking)]
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; nothing of any other value."""
+    return [item for item in value if type(item) is dict] if type(value) is list else []

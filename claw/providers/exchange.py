@@ -1,0 +1,126 @@
+"""One request and the reading of its reply, under the clocks of the endpoint and the token."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from claw.cancel import CancelToken
+from claw.errors import Cancelled, ProviderError, ReadTimeout, StreamStalled
+from claw.events import Completed, StreamEvent
+from claw.providers.endpoint import Endpoint, masked
+from claw.providers.guard import SocketGuard
+from claw.providers.reply import ReplyReader
+from claw.providers.transport import Reply, Transport
+
+SETTLE = 2.0  # seconds after the finish reason for what still belongs to the reply
+LINGER = 0.05  # seconds after the end for the rest of the body, so that the connection lives on
+SLACK = 0.05  # seconds by which a read may overrun its clock; saves most reads a system call
+
+
+class HTTPExchange:
+    """Sends one request when it is iterated, and gives the reply's events.
+
+    Raises ProviderError where there is no reply (the secrets masked), ConfigError where there
+    can't be one. Ends without Completed only once `cancel` fired. For one thread.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        endpoint: Endpoint,
+        body: bytes,
+        reader: ReplyReader,
+        cancel: CancelToken,
+    ) -> None:
+        self._transport = transport
+        self._endpoint = endpoint
+        self._body = body
+        self._reader = reader
+        self._cancel = cancel
+
+    @property
+    def began(self) -> bool:
+        """Something of the reply has come, so the request must not be sent again."""
+        return self._reader.began
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        guard = SocketGuard(self._cancel, self._endpoint.resolver)
+        try:
+            timeout = self._bounded(self._endpoint.clocks.idle)
+            with self._transport.post(self._body, guard, timeout) as reply:
+                yield from self._events(reply, timeout)
+        except Cancelled:
+            return
+        except ProviderError as error:
+            if not self._cancel.cancelled:  # else the error is only what the cancel looked like
+                raise masked(error, self._endpoint.secrets) from error.__cause__
+        finally:
+            guard.close()
+
+    def _events(self, reply: Reply, armed: float) -> Iterator[StreamEvent]:
+        """`armed`: the read timeout that the connection has."""
+        reader, cancel = self._reader, self._cancel
+        progress, progress_at = reader.belonging, time.monotonic()
+        broken: ProviderError | None = None
+        while not reader.ended:
+            now = time.monotonic()
+            if reader.belonging != progress:
+                progress, progress_at = reader.belonging, now
+            patience = self._patience(now - progress_at)
+            if patience <= 0:
+                broken = self._silence(now - progress_at)
+                break
+            rearm = not armed - SLACK <= patience <= armed
+            armed = patience if rearm else armed
+            try:
+                data = reply.read(patience if rearm else None)
+            except ReadTimeout:
+                broken = self._silence(time.monotonic() - progress_at)
+                break
+            except ProviderError as error:
+                broken = error
+                break
+            if not data:
+                break
+            if cancel.cancelled:
+                return
+            yield from reader.feed(data)
+        if cancel.cancelled:
+            return
+        yield Completed(reader.finish(broken))
+        _read_to_the_end(reply)
+
+    def _patience(self, since_progress: float) -> float:
+        """Seconds that the next read may take."""
+        clocks = self._endpoint.clocks
+        whole = SETTLE if self._reader.settling else clocks.progress
+        return self._bounded(min(clocks.idle, whole - since_progress))
+
+    def _bounded(self, seconds: float) -> float:
+        """No longer than the token lives; a little more, so that it is over when we look."""
+        left = self._cancel.remaining()
+        return seconds if left is None else min(seconds, left + 0.001)
+
+    def _silence(self, since_progress: float) -> ProviderError:
+        """The error for a reply that stopped coming; after a finish reason it doesn't count."""
+        host, clocks = self._endpoint.host, self._endpoint.clocks
+        if not self._reader.began:
+            return ReadTimeout(
+                f"{host} took the request, but no reply began within {since_progress:.0f} s"
+            )
+        if since_progress >= clocks.progress:
+            return StreamStalled(
+                f"for {since_progress:.0f} s only signs of life came from {host}, no reply"
+            )
+        return StreamStalled(f"the reply of {host} stopped: nothing came for {clocks.idle:g} s")
+
+
+def _read_to_the_end(reply: Reply) -> None:
+    """A body that was read to its end leaves a connection for the next request."""
+    end = time.monotonic() + LINGER
+    try:
+        while (left := end - time.monotonic()) > 0 and reply.read(left):
+            pass
+    except ProviderError:
+        pass  # then there is no connection to keep

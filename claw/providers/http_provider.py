@@ -1,0 +1,143 @@
+"""HTTPProvider: what the dialects share. A dialect is a path, headers, a body and an assembler."""
+
+from __future__ import annotations
+
+import json
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from claw.cancel import CancelToken
+from claw.errors import ConfigError
+from claw.events import StreamEvent
+from claw.providers.assembler import Assembler
+from claw.providers.base import ModelRequest
+from claw.providers.endpoint import (
+    Clocks,
+    Endpoint,
+    checked_base_url,
+    checked_headers,
+    checked_key,
+    secrets_of,
+)
+from claw.providers.guard import Resolver
+from claw.providers.reply import ReplyReader
+from claw.providers.retry import RetryPolicy, with_retries
+
+if TYPE_CHECKING:
+    from claw.providers.transport import Transport
+
+COMMON_HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "text/event-stream, application/json",
+    "Accept-Encoding": "identity",  # a compressor may hold back what was sent
+    "User-Agent": "claw",
+}
+
+
+class HTTPProvider(ABC):
+    """A StreamingProvider that posts JSON and reads an event stream.
+
+    model: the name the server knows. base_url: up to what the dialect appends. headers: sent with
+    each request, they win over claw's. params: further fields of the body (temperature, ...).
+    Times in seconds, see Clocks; there is no limit on a whole reply but the token's deadline.
+    max_retries: only before the first event of the body. verify: False, or the path of a CA
+    bundle, instead of the environment's. proxies: as requests takes them, instead of the
+    environment's. resolver: looks names up, in the way of `socket.getaddrinfo`.
+
+    Making one does no I/O; ConfigError says what the user must mend. It can be pickled, used by
+    any number of threads at once, and used after a fork.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        params: Mapping[str, Any] | None = None,
+        connect_timeout: float = 10,
+        idle_timeout: float = 300,
+        progress_timeout: float = 900,
+        max_reply_bytes: int = 50_000_000,
+        max_retries: int = 2,
+        verify: bool | str = True,
+        proxies: Mapping[str, str] | None = None,
+        resolver: Resolver = socket.getaddrinfo,
+    ) -> None:
+        if not model:
+            raise ConfigError("no model is set: name one that the server offers")
+        key, extra = checked_key(api_key), checked_headers(headers)
+        self.model = model
+        self.params = _checked_params(params)
+        self.max_reply_bytes = max_reply_bytes
+        self.policy = RetryPolicy(max_retries)
+        self.endpoint = Endpoint(
+            url=self.url_for(checked_base_url(base_url)),
+            headers=_merged(COMMON_HEADERS, self.headers_for(key), extra),
+            secrets=secrets_of(key, extra),
+            clocks=Clocks(connect_timeout, idle_timeout, progress_timeout),
+            verify=verify,
+            proxies=proxies,
+            resolver=resolver,
+        )
+
+    @abstractmethod
+    def url_for(self, base_url: str) -> str:
+        """Where to post; `base_url` has no slash at its end."""
+
+    @abstractmethod
+    def headers_for(self, key: str | None) -> Mapping[str, str]:
+        """How this dialect sends the key, and what else its servers want."""
+
+    @abstractmethod
+    def body_for(self, request: ModelRequest) -> bytes:
+        """The JSON to post."""
+
+    @abstractmethod
+    def new_assembler(self) -> Assembler:
+        """What folds one reply of this dialect."""
+
+    def stream(self, request: ModelRequest, cancel: CancelToken) -> Iterator[StreamEvent]:
+        """Deltas and Retrying, then one Completed or Failed, last; neither only after a cancel."""
+        from claw.providers.exchange import HTTPExchange  # requests costs 90 ms
+
+        body = self.body_for(request)
+
+        def begin() -> HTTPExchange:
+            reader = ReplyReader(self.new_assembler(), max_reply_bytes=self.max_reply_bytes)
+            return HTTPExchange(self._transport, self.endpoint, body, reader, cancel)
+
+        return with_retries(begin, self.policy, cancel)
+
+    def close(self) -> None:
+        """Closes idle connections. The provider can still be used; it opens new ones."""
+        self._transport.close()
+
+    @cached_property
+    def _transport(self) -> Transport:
+        from claw.providers.transport import Transport
+
+        return Transport(self.endpoint)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_transport"}
+
+
+def _checked_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
+    try:
+        json.dumps(params or {})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"params can't be sent as JSON: {error}") from None
+    return dict(params or {})
+
+
+def _merged(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Later layers win, whatever the case of a header's name."""
+    merged: dict[str, tuple[str, str]] = {}
+    for layer in layers:
+        merged |= {name.lower(): (name, value) for name, value in layer.items()}
+    return dict(merged.values())

@@ -1,0 +1,91 @@
+"""Chat Completions: which tool call a fragment belongs to. Servers leave out, repeat and mix up
+index, id and name; the rules are those of tests/cases/README.md, "Tool calls".
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from claw.events import StreamEvent
+from claw.providers.draft import CallPart, Draft
+from claw.providers.nesting import Nesting
+
+
+class ChatCalls:
+    """The tool calls of one reply."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._last: CallPart | None = None
+        self._at: dict[int, CallPart] = {}
+        self._by_id: dict[str, CallPart] = {}
+        self._by_place: dict[tuple[int, str], CallPart] = {}
+        self._nesting: dict[CallPart, Nesting] = {}  # of the calls without an id
+
+    def fold(self, piece: dict[str, Any], deltas: list[StreamEvent]) -> int:
+        """Takes one entry of `tool_calls`; returns its size as `Assembler.fold` does."""
+        function = piece.get("function")
+        if not isinstance(function, dict):
+            function = {}
+        index, call_id = piece.get("index"), _text(piece.get("id"))
+        name, fragment = _text(function.get("name")), _as_json(function.get("arguments"))
+        if not (call_id or name or fragment):
+            return 0
+        place = index if type(index) is int else None
+        call = self._find(place, call_id)
+        if call is None or self._begins_another(call, call_id, name):
+            call = self._draft.open_call(call_id, name, deltas)
+            self._remember(call, place)
+            size = 1 + len(name)
+        else:
+            if call_id:
+                if not call.server_id:
+                    self._draft.name_call(call, call_id)
+                self._remember(call, place)
+            size = call.add_name(name) if name else 0
+        self._last = call
+        if extra := piece.get("extra_content"):  # Gemini's thought signature
+            call.opaque = {"extra_content": extra}
+        if fragment:
+            size += call.add(fragment, deltas)
+            if not call.server_id:
+                self._nesting.setdefault(call, Nesting()).add(fragment)
+        return size
+
+    def _find(self, place: int | None, call_id: str) -> CallPart | None:
+        if place is None:
+            if not call_id:
+                return self._last
+            known = self._by_id.get(call_id)
+            waiting = self._last if self._last and not self._last.server_id else None
+            return known or waiting
+        call = self._at.get(place)
+        if call is not None and call_id and call.server_id not in ("", call_id):
+            return self._by_place.get((place, call_id))
+        return call
+
+    def _begins_another(self, call: CallPart, call_id: str, name: str) -> bool:
+        """With no id anywhere, a name begins a new call once the arguments before it are whole."""
+        if call_id or call.server_id or not name:
+            return False
+        nesting = self._nesting.get(call)
+        return nesting is not None and nesting.whole
+
+    def _remember(self, call: CallPart, place: int | None) -> None:
+        if place is not None:
+            self._at[place] = call
+            self._by_place.setdefault((place, call.server_id), call)
+        if call.server_id:
+            self._by_id.setdefault(call.server_id, call)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _as_json(value: Any) -> str:
+    """Arguments are JSON in a string; a server that sends them bare means the same."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,35 @@
+"""OpenAIChat: the Chat Completions dialect, as OpenAI and most other servers speak it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from claw.providers.assembler import ChatAssembler
+from claw.providers.base import ModelRequest
+from claw.providers.chat_request import encode_request
+from claw.providers.http_provider import HTTPProvider
+from claw.providers.quirks import NO_QUIRKS, Quirks
+
+
+class OpenAIChat(HTTPProvider):
+    """A model behind `base_url` + /chat/completions; the options are HTTPProvider's.
+
+    quirks: what this server wants otherwise than OpenAI's own.
+    """
+
+    def __init__(self, model: str, *, quirks: Quirks = NO_QUIRKS, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.quirks = quirks
+
+    def url_for(self, base_url: str) -> str:
+        return f"{base_url}/chat/completions"
+
+    def headers_for(self, key: str | None) -> Mapping[str, str]:
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body_for(self, request: ModelRequest) -> bytes:
+        return encode_request(request, self.model, self.params, self.quirks)
+
+    def new_assembler(self) -> ChatAssembler:
+        return ChatAssembler()

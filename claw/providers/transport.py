@@ -1,0 +1,170 @@
+"""HTTP for every dialect: one POST, guarded, and its body piece by piece as it arrives.
+
+The only module that needs requests, so it is imported when the first request is made: requests
+costs about 90 ms. Foreign errors end here; see error_table.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any
+
+import requests
+from requests.utils import get_environ_proxies, select_proxy
+from urllib3.exceptions import HTTPError
+
+from claw.errors import ConfigError, ProviderError
+from claw.providers.connections import GuardedAdapter
+from claw.providers.endpoint import Endpoint
+from claw.providers.error_table import bad_status, broken_off, unanswered
+from claw.providers.guard import SocketGuard
+
+READ_SIZE = 65536
+ERROR_BODY_SIZE = 65536
+ERROR_BODY_TIMEOUT = 10.0
+CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+
+
+class Transport:
+    """Connections to one endpoint, kept alive between requests. Any thread may use it.
+
+    The environment's proxies and CA bundle are resolved once, with the first request. Connections
+    are never shared with a forked child: the sessions are kept by process id.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._sessions: dict[int, requests.Session] = {}
+
+    def post(self, body: bytes, guard: SocketGuard, timeout: float) -> Reply:
+        """Sends `body` and waits for the headers, at most `timeout` seconds once it is sent.
+
+        Raises a ProviderError for anything but a status 2xx, ConfigError for settings that can't
+        work, Cancelled. After a cancel any of them may come: the token decides.
+        """
+        endpoint = self._endpoint
+        session = self._session()
+        try:
+            with guard.active():
+                response = session.post(
+                    endpoint.url,
+                    data=body,
+                    stream=True,
+                    allow_redirects=False,
+                    timeout=(endpoint.clocks.connect, timeout),
+                )
+        except (requests.RequestException, HTTPError, OSError) as error:
+            raise unanswered(error, endpoint, sent=guard.request_sent) from error
+        reply = Reply(response, guard, endpoint)
+        if not response.ok or response.status_code >= 300:
+            with reply:
+                text = reply.start_of_text()
+            raise bad_status(response.status_code, response.headers, text, endpoint)
+        return reply
+
+    def close(self) -> None:
+        """Closes idle connections; the next request opens new ones."""
+        session = self._sessions.pop(os.getpid(), None)
+        if session is not None:
+            session.close()
+
+    def _session(self) -> requests.Session:
+        found = self._sessions.get(os.getpid())
+        return found or self._sessions.setdefault(os.getpid(), new_session(self._endpoint))
+
+
+class Reply:
+    """The body of a good answer, and the connection it comes on. For one thread."""
+
+    def __init__(self, response: requests.Response, guard: SocketGuard, endpoint: Endpoint) -> None:
+        self._response = response
+        self._guard = guard
+        self._endpoint = endpoint
+        self._pieces = _pieces(response.raw)
+
+    def read(self, timeout: float | None = None) -> bytes:
+        """The next bytes as soon as there are some; b"" when the body ended in good order.
+
+        With `timeout`, in seconds, this read and those after it wait no longer. Raises
+        ReadTimeout (the reply can't be read any further), ConnectionLost or ProtocolError.
+        """
+        if timeout is not None:
+            self._guard.set_read_timeout(timeout)
+        try:
+            return next(self._pieces, b"")
+        except (HTTPError, OSError) as error:
+            raise broken_off(error, self._endpoint) from error
+
+    def start_of_text(self) -> str:
+        """As much of an error's body as comes soon, broken or not."""
+        pieces: list[bytes] = []
+        try:
+            while sum(map(len, pieces)) < ERROR_BODY_SIZE:
+                piece = self.read(ERROR_BODY_TIMEOUT)
+                if not piece:
+                    break
+                pieces.append(piece)
+        except ProviderError:
+            pass
+        return b"".join(pieces).decode("utf-8", "replace")
+
+    def __enter__(self) -> Reply:
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        self._response.close()
+
+
+def _pieces(raw: Any) -> Iterator[bytes]:
+    """The decoded body, each piece as soon as it has arrived, whatever the framing.
+
+    For chunks, urllib3's own stream is prompt and the cheapest way. Without chunks it would wait
+    for a given number of bytes, or for the end; there only `read1` is prompt.
+    """
+    if raw.chunked and raw.supports_chunked_reads():
+        yield from raw.stream(None, decode_content=True)
+        return
+    while piece := raw.read1(READ_SIZE, decode_content=True):
+        yield piece
+
+
+def new_session(endpoint: Endpoint) -> requests.Session:
+    """A Session that looks at no environment and no .netrc, with what it needs of them set."""
+    session = requests.Session()
+    session.trust_env = False
+    session.headers.clear()
+    session.headers.update(endpoint.headers)
+    session.verify = _ca_bundle(endpoint)
+    proxy = _proxy(endpoint)
+    session.proxies = {"http": proxy, "https": proxy} if proxy else {}
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, GuardedAdapter())
+    return session
+
+
+def _ca_bundle(endpoint: Endpoint) -> bool | str:
+    if endpoint.verify is not True:
+        return _existing(endpoint.verify, "verify") if endpoint.verify else False
+    for variable in CA_VARIABLES:
+        if path := os.environ.get(variable):
+            return _existing(path, variable)
+    return True
+
+
+def _existing(path: bool | str, source: str) -> str:
+    if not os.path.exists(str(path)):
+        raise ConfigError(f"{source} names a CA bundle that doesn't exist: {path}")
+    return str(path)
+
+
+def _proxy(endpoint: Endpoint) -> str | None:
+    """The proxy for this URL: the one given, else the environment's, NO_PROXY applied."""
+    chosen: Mapping[str, str] | None = endpoint.proxies
+    if chosen is None:
+        chosen = get_environ_proxies(endpoint.url)
+    proxy = select_proxy(endpoint.url, dict(chosen))
+    if proxy and proxy.lower().startswith("socks") and find_spec("socks") is None:
+        raise ConfigError("a SOCKS proxy is set, which needs PySocks: pip install PySocks")
+    return proxy

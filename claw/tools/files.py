@@ -1,0 +1,157 @@
+"""read_file and write_file."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from typing import Annotated
+
+from claw.errors import ToolError
+from claw.tools.atomic import replace_file
+from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.diff import unified_diff
+from claw.tools.page import read_page
+from claw.tools.seen import digest_of, seen_in
+from claw.tools.workspace import Location, Workspace, in_words, kind_of, not_a_file, open_regular
+
+LARGEST_READ = 200_000_000
+LARGEST_IN_MEMORY = 20_000_000
+LOOKED_AT_BYTES = 8_192
+
+
+def read_file_tool(workspace: Workspace) -> Tool:
+    """The `read_file` tool, bound to a workspace."""
+
+    def caution(arguments: Arguments, context: ToolContext) -> str | None:
+        return workspace.read_caution(arguments["path"])
+
+    @tool(read_only=True, family="files", caution=caution)
+    def read_file(
+        path: Annotated[str, "Relative to the workspace, or absolute"],
+        context: ToolContext,
+        start_line: Annotated[int | None, "First line, counted from 1"] = None,
+        end_line: Annotated[int | None, "Last line, included"] = None,
+    ) -> str:
+        """Reads a text file. Each line comes with its number and a tab in front.
+
+        At most 2000 lines or 64 kB at once; the result says how to get the rest.
+        """
+        first = 1 if start_line is None else start_line
+        if first < 1 or (end_line is not None and end_line < first):
+            raise ToolError("start_line counts from 1, and end_line can't be before it")
+        place = workspace.locate(path)
+        try:
+            with open_regular(place) as file:
+                size = os.fstat(file.fileno()).st_size
+                _refuse_unreadable(place, size, file.peek()[:LOOKED_AT_BYTES])
+                page = read_page(file, first, end_line, context.cancel)
+        except OSError as error:
+            raise in_words(error, "read", place.name) from None
+        if not page.total:
+            return f"({place.name} is empty)"
+        if not page.lines:
+            raise ToolError(f"{place.name} has only {page.total:,} lines")
+        seen_in(context.state).note(place, page.digest)
+        return page.text()
+
+    return read_file
+
+
+def write_file_tool(workspace: Workspace) -> Tool:
+    """The `write_file` tool, bound to a workspace."""
+
+    def caution(arguments: Arguments, context: ToolContext) -> str | None:
+        return workspace.write_caution(arguments["path"])
+
+    def preview(arguments: Arguments, context: ToolContext) -> str | None:
+        try:
+            place = workspace.locate(arguments["path"])
+            before = current_content(place)
+            after = encoded(arguments["content"])
+        except ToolError as refusal:
+            return refusal.message
+        nothing_to_show = "is new and empty" if before is None else "already holds just this"
+        return unified_diff(before, after, place.name) or f"{place.name} {nothing_to_show}"
+
+    @tool(family="files", preview=preview, caution=caution)
+    def write_file(
+        path: Annotated[str, "Relative to the workspace, or absolute"],
+        content: Annotated[str, "The whole content, written exactly as it is"],
+        context: ToolContext,
+    ) -> str:
+        """Writes a whole file, new or over an old one; missing folders are made.
+
+        To change a part of a file, use edit_file.
+        """
+        place = workspace.locate(path)
+        after = encoded(content)
+        before = current_content(place)
+        seen = seen_in(context.state)
+        if before is not None:
+            seen.refuse_if_changed(place, before)
+        save(place, after)
+        seen.note(place, digest_of(after))
+        if before is None:
+            return f"created {place.name}: {counted(after)}"
+        return f"overwrote {place.name}: {counted(after)}, before {counted(before)}"
+
+    return write_file
+
+
+def current_content(place: Location) -> bytes | None:
+    """What a file that is to be changed holds; None if there is none. ToolError in words."""
+    if not os.path.lexists(place.real):
+        return None
+    try:
+        with open_regular(place) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size > LARGEST_IN_MEMORY:
+                raise ToolError(
+                    f"{place.name} has {size:,} bytes, too many to change with this tool: "
+                    "use bash, for example with sed"
+                )
+            return file.read()
+    except OSError as error:
+        raise in_words(error, "read", place.name) from None
+
+
+def save(place: Location, data: bytes) -> None:
+    """Writes a file whole or not at all, its folders made first. ToolError in words."""
+    try:
+        place.real.parent.mkdir(parents=True, exist_ok=True)
+        if os.path.lexists(place.real) and (kind := kind_of(os.lstat(place.real))) != "file":
+            raise ToolError(not_a_file(place.name, kind))
+        replace_file(place.real, data)
+    except OSError as error:
+        raise in_words(error, "write", place.name) from None
+
+
+def encoded(text: str) -> bytes:
+    """The text as UTF-8; ToolError for half of a surrogate pair, which no file can hold."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        bad = text[error.start]
+        raise ToolError(f"the text holds {bad!r}, which is no character: leave it out") from None
+
+
+def counted(data: bytes) -> str:
+    """`12 lines`, a last line without an end included."""
+    lines = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+    return f"{lines:,} line{'s' * (lines != 1)}"
+
+
+def _refuse_unreadable(place: Location, size: int, start: bytes) -> None:
+    """ToolError for a file that can't be shown as lines of text, with what else can be done."""
+    if size > LARGEST_READ:
+        raise ToolError(
+            f"{place.name} has {size:,} bytes, too many for read_file: use search, or bash with "
+            "head, tail or sed -n"
+        )
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ToolError(f"{place.name} is UTF-16 text: convert it, for example with iconv in bash")
+    if b"\0" in start:
+        raise ToolError(
+            f"{place.name} is binary ({size:,} bytes, it begins with {start[:8].hex(' ')}): "
+            "use bash, for example with file or xxd"
+        )

@@ -1,0 +1,89 @@
+"""list_files: what is in a folder, as far as it fits on a page."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+from claw.cancel import CancelToken
+from claw.errors import ToolError
+from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.globs import JUNK, glob_regex
+from claw.tools.scan import walk
+from claw.tools.workspace import Location, Workspace, kind_at
+
+MOST_LISTED = 1_000
+MOST_WALKED = 200_000
+
+
+def list_files_tool(workspace: Workspace) -> Tool:
+    """The `list_files` tool, bound to a workspace."""
+
+    def caution(arguments: Arguments, context: ToolContext) -> str | None:
+        return workspace.read_caution(arguments.get("path") or ".")
+
+    @tool(read_only=True, family="files", caution=caution)
+    def list_files(
+        context: ToolContext,
+        path: Annotated[str | None, "The folder; the workspace by default"] = None,
+        pattern: Annotated[str | None, "Glob, relative to the folder: *.py, src/**/*.ts"] = None,
+    ) -> str:
+        """Lists the files of a folder and of those below it, sorted.
+
+        Where there are too many, folders are shown with the number of their files. Left out are
+        .git, node_modules, virtual environments and caches.
+        """
+        place = workspace.locate(path or ".")
+        if kind_at(place) != "folder":
+            raise ToolError(f"{place.name} is a {kind_at(place)}, not a folder: use read_file")
+        try:
+            wanted = re.compile(glob_regex(pattern or "**"), re.DOTALL)
+        except ValueError as error:
+            raise ToolError(str(error)) from None
+        found, is_all = _find(place, wanted, context.cancel)
+        if not found:
+            return f"no file in {place.name} matches {pattern}" if pattern else "(no files)"
+        lines = found if pattern or len(found) <= MOST_LISTED else _by_folder(found)
+        shown = [f"{prefix_of(place)}{printable(line)}" for line in lines[:MOST_LISTED]]
+        if len(lines) > MOST_LISTED:
+            shown.append(f"[... {len(lines) - MOST_LISTED:,} more: narrow the pattern or the path]")
+        if not is_all:
+            shown.append(f"[only the first {MOST_WALKED:,} files were looked at]")
+        return "\n".join(shown)
+
+    return list_files
+
+
+def prefix_of(place: Location) -> str:
+    """What stands in front of a path in this folder, so that other tools can take it."""
+    return "" if place.name == "." else f"{place.name.rstrip('/')}/"
+
+
+def printable(path: str) -> str:
+    """A path as valid text on one line: bytes that aren't UTF-8 and line ends are escaped."""
+    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return text.replace("\n", "\\n").replace("\r", "\\r")
+
+
+def _find(place: Location, wanted: re.Pattern[str], cancel: CancelToken) -> tuple[list[str], bool]:
+    """The paths that match, and whether all files were looked at."""
+    found: list[str] = []
+    for count, path in enumerate(walk(str(place.real), JUNK)):
+        if count % 1_000 == 0:
+            cancel.raise_if_cancelled()
+        if count == MOST_WALKED:
+            return found, False
+        if wanted.fullmatch(path):
+            found.append(path)
+    return found, True
+
+
+def _by_folder(paths: Sequence[str]) -> list[str]:
+    """The first parts of many paths: files as they are, folders with the number of their files."""
+    counts = Counter(path.split("/", 1)[0] + "/" * ("/" in path) for path in paths)
+    return [
+        f"{name} ({count:,} file{'s' * (count != 1)})" if name.endswith("/") else name
+        for name, count in counts.items()
+    ]

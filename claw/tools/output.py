@@ -1,0 +1,157 @@
+"""Output of any size and any bytes, kept as a short valid text: its head, its tail, a count."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+KEPT_BYTES = 30_000
+WHOLE_BYTES = 100_000_000
+
+
+class WholeOutput:
+    """The file that gets everything once the kept part is too small; WHOLE_BYTES at most."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem = ""
+        self._room = WHOLE_BYTES
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        self._file = os.fdopen(os.open(path, flags, 0o600), "wb")
+
+    def write(self, data: bytes) -> None:
+        """Never raises: a full disk is told in `problem`, the command goes on."""
+        if self.problem:
+            return
+        try:
+            self._file.write(data[: self._room])
+        except OSError as error:
+            self.problem = f"incomplete: {error.strerror}"
+        self._room -= len(data)
+        if self._room < 0:
+            self.problem = self.problem or f"its first {WHOLE_BYTES:,} bytes"
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            self.problem = f"incomplete: {error.strerror}"
+
+
+class OutputFolder:
+    """A session's folder for whole outputs: made when first needed, gone with `close()`.
+
+    on_made, on_gone: told its path. Any thread may call.
+    """
+
+    def __init__(self, on_made: Callable[[Path], None], on_gone: Callable[[Path], None]) -> None:
+        self._on_made = on_made
+        self._on_gone = on_gone
+        self._folder: Path | None = None
+        self._count = 0
+
+    def new_output(self) -> WholeOutput:
+        """Opens the next file. OSError when there is no place for one."""
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="claw-"))  # 0700
+            self._on_made(self._folder)
+        self._count += 1
+        return WholeOutput(self._folder / f"output-{self._count}.txt")
+
+    def close(self) -> None:
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            self._on_gone(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class OutputKeeper:
+    """Takes bytes as they come, keeps the first third and the last two thirds of `limit` bytes.
+
+    Bytes that aren't UTF-8 become U+FFFD, however the bytes were cut into pieces. whole: opens
+    the file for everything; called once something has to be left out, never before.
+    """
+
+    def __init__(
+        self, limit: int = KEPT_BYTES, whole: Callable[[], WholeOutput] | None = None
+    ) -> None:
+        self._head_size = limit // 3
+        self._tail_size = limit - self._head_size
+        self._limit = limit
+        self._open_whole = whole
+        self._whole: WholeOutput | None = None
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._total = 0
+
+    def feed(self, data: bytes) -> str:
+        """Keeps `data` and returns it as text; a character cut in two comes with its last byte."""
+        return self._keep(self._decoder.decode(data))
+
+    def finish(self) -> str:
+        """The end has come: returns the text of what was left in the middle of a character."""
+        rest = self._keep(self._decoder.decode(b"", final=True))
+        if self._whole is not None:
+            self._whole.close()
+        return rest
+
+    def text(self) -> str:
+        """All of it, or head and tail with a line between them that says what is missing."""
+        if self._total <= self._limit:
+            return (self._head + self._tail).decode()
+        head, tail = _whole_lines_at_end(self._head), _whole_lines_at_start(self._tail)
+        left_out = self._total - len(head) - len(tail)
+        gap = f"[... {left_out:,} bytes left out{self._where()} ...]"
+        before = head.decode() if head.endswith(b"\n") else f"{head.decode()}\n"
+        return f"{before}{gap}\n{tail.decode()}"
+
+    def _keep(self, text: str) -> str:
+        piece = text.encode()
+        room = self._head_size - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:]
+        was_whole = self._total <= self._limit
+        self._total += len(piece)
+        if self._total > self._limit:
+            if was_whole:  # nothing has been dropped yet: these two are everything so far
+                self._start_whole(bytes(self._head + self._tail))
+            elif self._whole is not None:
+                self._whole.write(piece)
+            del self._tail[: -self._tail_size]
+        return text
+
+    def _start_whole(self, so_far: bytes) -> None:
+        if self._open_whole is None:
+            return
+        try:
+            self._whole = self._open_whole()
+        except OSError:
+            return
+        self._whole.write(so_far)
+
+    def _where(self) -> str:
+        if self._whole is None:
+            return ""
+        note = f" ({self._whole.problem})" if self._whole.problem else ""
+        return f"; the whole output is in {self._whole.path}{note}"
+
+
+def _whole_lines_at_end(data: bytes | bytearray) -> bytes:
+    """Without the last, cut line where that costs less than half; else without a cut character."""
+    end = data.rfind(b"\n") + 1
+    if end * 2 >= len(data):
+        return bytes(data[:end])
+    return data.decode("utf-8", "ignore").encode()
+
+
+def _whole_lines_at_start(data: bytes | bytearray) -> bytes:
+    """Without the first, cut line where that costs less than half; else without a cut character."""
+    start = data.find(b"\n") + 1
+    if 0 < start * 2 <= len(data):
+        return bytes(data[start:])
+    return data.decode("utf-8", "ignore").encode()

@@ -1,0 +1,190 @@
+"""The model server of the benchmark: Chat Completions on loopback, as fast as Python can send it.
+
+The URL says what comes: `<server>/<mode>/<n>/v1/chat/completions`, so any client with a base URL
+can ask for it.
+
+    burst   n text deltas at once
+    tools   n argument fragments of 4 interleaved calls at once
+    paced   n text deltas, one every 10 ms; each begins with the time it was sent at
+    stall   n text deltas, then silence until the client leaves
+
+A body is built once and kept, and each event is an HTTP chunk of its own, as real servers send
+them. It runs in its own process until its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from itertools import chain
+from typing import IO, Any
+
+DELTA_CHARS = 20
+DELTA = "a piece of the reply"
+CALLS = 4
+PACE_S = 0.01
+STAMP_DIGITS = 20
+STALL_LIMIT_S = 30.0
+
+HEAD = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+    b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
+)
+END_OF_BODY = b"0\r\n\r\n"
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """Runs the server in a process of its own; gives its URL."""
+    command = [sys.executable, "-m", "tests.bench.server"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.stdin.close()
+
+
+def stamp_of(delta: str) -> int:
+    """The monotonic time, in nanoseconds, at which a paced delta was sent."""
+    return int(delta[:STAMP_DIGITS])
+
+
+def call_arguments(fragments: int) -> str:
+    """The arguments of one call: JSON, as long as that many fragments."""
+    frame = json.dumps({"content": ""})
+    return json.dumps({"content": "x" * (fragments * DELTA_CHARS - len(frame))})
+
+
+def main() -> None:
+    listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+    threading.Thread(target=_accept, args=(listener,), daemon=True).start()
+    print(listener.getsockname()[1], flush=True)
+    sys.stdin.read()
+
+
+def _accept(listener: socket.socket) -> None:
+    while True:
+        connection, _ = listener.accept()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=_serve, args=(connection,), daemon=True).start()
+
+
+def _serve(connection: socket.socket) -> None:
+    with connection, connection.makefile("rb") as stream, suppress(OSError):
+        while path := _read_request(stream):
+            _, mode, count, *_ = path.split("/")
+            MODES[mode](connection, int(count))
+
+
+def _read_request(stream: IO[bytes]) -> str:
+    """The path of the next request, which is read in full; "" when the client has left."""
+    line = stream.readline()
+    length = 0
+    while (header := stream.readline()).strip():
+        name, _, value = header.partition(b":")
+        if name.lower() == b"content-length":
+            length = int(value)
+    stream.read(length)
+    return line.split()[1].decode() if line else ""
+
+
+def _burst(connection: socket.socket, count: int) -> None:
+    connection.sendall(_text_body(count))
+
+
+def _tools(connection: socket.socket, count: int) -> None:
+    connection.sendall(_tools_body(count))
+
+
+def _paced(connection: socket.socket, count: int) -> None:
+    connection.sendall(HEAD)
+    start = time.monotonic()
+    for number in range(count):
+        time.sleep(max(0.0, start + number * PACE_S - time.monotonic()))
+        stamp = f"{time.monotonic_ns():0{STAMP_DIGITS}}"
+        connection.sendall(_chunk(_event({"content": stamp})))
+    connection.sendall(_end("stop"))
+
+
+def _stall(connection: socket.socket, count: int) -> None:
+    connection.sendall(HEAD + _chunk(_event({"content": DELTA})) * count)
+    connection.settimeout(STALL_LIMIT_S)
+    connection.recv(1)
+
+
+MODES: dict[str, Callable[[socket.socket, int], None]] = {
+    "burst": _burst,
+    "tools": _tools,
+    "paced": _paced,
+    "stall": _stall,
+}
+
+
+@lru_cache(maxsize=8)
+def _text_body(count: int) -> bytes:
+    return HEAD + _chunk(_event({"content": DELTA})) * count + _end("stop")
+
+
+@lru_cache(maxsize=8)
+def _tools_body(count: int) -> bytes:
+    """The calls begin one after the other, then their fragments take turns."""
+    arguments = call_arguments(count // CALLS)
+    begins = (_event(_call_begin(index)) for index in range(CALLS))
+    fragments = (
+        _event(_call_fragment(index, arguments[start : start + DELTA_CHARS]))
+        for start in range(0, len(arguments), DELTA_CHARS)
+        for index in range(CALLS)
+    )
+    return HEAD + b"".join(map(_chunk, chain(begins, fragments))) + _end("tool_calls")
+
+
+def _call_begin(index: int) -> dict[str, Any]:
+    function = {"name": "note", "arguments": ""}
+    call = {"index": index, "id": f"call_{index}", "type": "function", "function": function}
+    return {"tool_calls": [call]}
+
+
+def _call_fragment(index: int, fragment: str) -> dict[str, Any]:
+    return {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
+
+
+def _end(reason: str) -> bytes:
+    counts = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+    usage = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1700000000}
+    usage |= {"model": "bench-model", "choices": [], "usage": counts}
+    events = (_event({}, reason), _data(json.dumps(usage)), _data("[DONE]"))
+    return b"".join(map(_chunk, events)) + END_OF_BODY
+
+
+def _event(delta: dict[str, Any], reason: str | None = None) -> bytes:
+    payload = {
+        "id": "chatcmpl-bench",
+        "object": "chat.completion.chunk",
+        "created": 1700000000,
+        "model": "bench-model",
+        "system_fingerprint": "fp_bench",
+        "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
+    }
+    return _data(json.dumps(payload, separators=(",", ":")))
+
+
+def _data(text: str) -> bytes:
+    return f"data: {text}\n\n".encode()
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+if __name__ == "__main__":
+    main()

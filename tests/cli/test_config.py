@@ -1,0 +1,103 @@
+"""config.toml is read strictly, and says in one line where it is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from claw.cli.config import read_config
+from claw.errors import ConfigError
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "config.toml"
+    file.write_text(text)
+    return file
+
+
+def test_no_file_is_an_empty_configuration(tmp_path: Path) -> None:
+    config = read_config(tmp_path / "config.toml")
+    assert not config.exists
+    assert (config.provider, config.tools, config.presets) == ("", (), {})
+
+
+def test_every_setting_is_read(tmp_path: Path) -> None:
+    config = read_config(
+        written(
+            tmp_path,
+            """
+            provider = "gateway"
+            model = "big"
+            base_url = "http://127.0.0.1:1/v1"
+            key_command = "pass show gateway"
+            tools = ["mine:weather"]
+            [approvals]
+            mode = "all"
+            [limits]
+            max_steps = 7
+            timeout = 2.5
+            [presets.gateway]
+            base_url = "https://gateway.test/v1"
+            key_variable = "GATEWAY_KEY"
+            """,
+        )
+    )
+    assert (config.provider, config.model) == ("gateway", "big")
+    assert config.base_url == "http://127.0.0.1:1/v1"
+    assert config.key_command == "pass show gateway"
+    assert config.tools == ("mine:weather",)
+    assert (config.approve, config.max_steps, config.timeout) == ("all", 7, 2.5)
+    gateway = config.presets["gateway"]
+    assert gateway.preset.base_url == "https://gateway.test/v1"
+    assert gateway.preset.key_variable == "GATEWAY_KEY"
+    assert gateway.own_url
+    assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "near"),
+    [
+        ('modle = "x"', "modle", "model"),
+        ("[limits]\nmax_step = 3", "limits.max_step", "max_steps"),
+        ('[presets.x]\nbase_ulr = "u"', "presets.x.base_ulr", "base_url"),
+    ],
+)
+def test_an_unknown_name_is_a_warning_with_the_nearest_one(
+    tmp_path: Path, text: str, named: str, near: str
+) -> None:
+    [warning] = read_config(written(tmp_path, text)).warnings
+    assert named in warning
+    assert f'did you mean "{near}"?' in warning
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model = 3", "model must be a text"),
+        ('tools = "x:y"', "tools must be a list"),
+        ("tools = [1]", "tools must be a list"),
+        ("[limits]\nmax_steps = 0", "limits.max_steps must be a whole number over 0"),
+        ("[limits]\nmax_steps = true", "limits.max_steps must be a whole number over 0"),
+        ("[limits]\ntimeout = -1", "limits.timeout must be a number over 0"),
+        ("limits = 3", "limits must be a table"),
+        ("[presets]\nx = 3", "presets.x must be a table"),
+        ('model = "x"\nmodel 3', "line 2"),
+    ],
+)
+def test_a_wrong_value_is_one_line_with_its_place(tmp_path: Path, text: str, words: str) -> None:
+    file = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        read_config(file)
+    assert words in caught.value.message
+    assert str(file) in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_folder_in_its_place_and_foreign_bytes_are_config_errors(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="can't be read"):
+        read_config(tmp_path)
+    binary = tmp_path / "config.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match="TOML"):
+        read_config(binary)

@@ -1,0 +1,474 @@
+"""The REPL as a person meets it: real terminal, real keys, real HTTP; a scripted model.
+
+Every test ends by comparing the terminal's modes with those before claw was started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import termios
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.peer import Peer, Request
+from tests.support.pty import Terminal
+from tests.support.server import Server, reply, serve, stream
+from tests.support.wire import text, tool_reply
+
+PROMPT = r"^claw> $"
+USAGE = r"^\[\d steps?, .*\]$"
+CUE = r"^\[y/a/n/w\] $"
+FLAVOURS = ["extra", "plain"]
+NOT_INSTALLED = 'raise ImportError("not installed, for this test")\n'
+
+
+class Model:
+    """Answers by what the last line of the conversation asks for; `go` lets a held answer on."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.calls = 0
+
+    def __call__(self, peer: Peer, request: Request) -> None:
+        last = request.messages[-1]
+        words = str(last["content"]).split("\n")[-1]
+        order, _, rest = words.partition(" ")
+        act: Callable[[Peer, Request, str], None] = getattr(self, f"_{order}", self._echo)
+        act = self._told if last["role"] == "tool" else act
+        act(peer, request, rest or words)
+
+    def _echo(self, peer: Peer, request: Request, words: str) -> None:
+        reply("You said ", words[:60])(peer, request)
+
+    def _told(self, peer: Peer, request: Request, words: str) -> None:
+        reply("Told: ", words[:60])(peer, request)
+
+    def _hold(self, peer: Peer, request: Request, words: str) -> None:
+        """The beginning of an answer; its end comes when the test says so."""
+        peer.start_stream()
+        peer.chunk(text("It begins"))
+        while not self.go.wait(0.01):
+            peer.hold(0.01)
+        peer.chunk(text(" and ends."))
+        for event in stream_end():
+            peer.chunk(event)
+        peer.end_stream()
+
+    def _silent(self, peer: Peer, request: Request, words: str) -> None:
+        peer.hold()
+
+    def _bash(self, peer: Peer, request: Request, command: str) -> None:
+        self._call(peer, request, "bash", command=command)
+
+    def _later(self, peer: Peer, request: Request, command: str) -> None:
+        """A call that comes when the test says so."""
+        while not self.go.wait(0.01):
+            peer.hold(0.01)
+        self._call(peer, request, "bash", command=command)
+
+    def _write(self, peer: Peer, request: Request, content: str) -> None:
+        self._call(peer, request, "write_file", path="new.txt", content=content)
+
+    def _evil(self, peer: Peer, request: Request, words: str) -> None:
+        pieces = ("safe \x1b", "]52;c;cm0g", "LXJmIH4K\x07 words \x1b[2J\x9b6n\u202e!")
+        reply(*pieces)(peer, request)
+
+    def _refuse(self, peer: Peer, request: Request, words: str) -> None:
+        peer.error(401, "wrong key")
+
+    def _call(self, peer: Peer, request: Request, name: str, **arguments: Any) -> None:
+        self.calls += 1
+        stream(*tool_reply((f"call{self.calls}", name, arguments)))(peer, request)
+
+
+def stream_end() -> list[bytes]:
+    """The events that end an answer in good order."""
+    from tests.support.wire import text_reply
+
+    return text_reply("x")[-2:]
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model()
+
+
+@pytest.fixture
+def server(model: Model) -> Iterator[Server]:
+    with serve(model) as server:
+        yield server
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """claw's own folder, which trusts the workspace already."""
+    home, workspace = tmp_path / "home", tmp_path / "work"
+    home.mkdir(mode=0o700)
+    workspace.mkdir()
+    (home / "trust.json").write_text(json.dumps({str(workspace.resolve()): True}))
+    for name in ("rich", "prompt_toolkit"):
+        (tmp_path / "without" / name).mkdir(parents=True)
+        (tmp_path / "without" / name / "__init__.py").write_text(NOT_INSTALLED)
+    return home
+
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def start(home: Path, server: Server) -> Start:
+    """Starts claw in a terminal; afterwards its modes are as before."""
+
+    @contextmanager
+    def running(flavour: str, *options: str, **size: int) -> Iterator[Terminal]:
+        folder = home.parent
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "CLAW_HOME": str(home),
+            "TERM": "xterm-256color",
+            "LC_ALL": "C.UTF-8",
+            "PYTHONPATH": os.pathsep.join([str(folder / "without")] * (flavour == "plain")),
+        }
+        argv = [sys.executable, "-m", "claw", "--base-url", server.url, "--model", "scripted"]
+        with Terminal.running([*argv, *options], cwd=folder / "work", env=env, **size) as terminal:
+            terminal.wait_for(PROMPT)
+            yield terminal
+            terminal.wait_exit()
+            assert terminal.modes() == terminal.modes_before
+
+    return running
+
+
+def leave(terminal: Terminal) -> None:
+    terminal.type("\x04")
+    assert terminal.wait_exit() == 0
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_conversation(flavour: str, start: Start, model: Model) -> None:
+    with start(flavour) as terminal:
+        terminal.type("hold on\r")
+        terminal.wait_for("^It begins$")
+        model.go.set()
+        terminal.wait_for(r"^It begins and ends\.$")
+        terminal.wait_for(USAGE)
+        terminal.wait_for(PROMPT)
+        terminal.type("again\r")
+        terminal.wait_for("^You said again$")
+        terminal.wait_for(USAGE, count=2)
+        terminal.wait_for(PROMPT)
+        terminal.type("/exit\r")
+        assert terminal.wait_exit() == 0
+        assert ("\x1b[2m" in terminal.transcript) is (flavour == "extra")
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_ctrl_c_in_mid_stream(flavour: str, start: Start, server: Server) -> None:
+    with start(flavour) as terminal:
+        terminal.type("hold on\r")
+        terminal.wait_for("^It begins$")
+        terminal.wait_modes(termios.NOFLSH, True)
+        terminal.type("typed ahead\x03")
+        terminal.wait_for(
+            "^.interrupted: the unfinished text above isn't part of the conversation.$"
+        )
+        terminal.wait_for("^claw> typed ahead$")
+        server.wait_disconnect()
+        terminal.type("\r")
+        terminal.wait_for("^You said ahead$|^You said typed ahead$")
+        terminal.wait_for(PROMPT)
+        roles = [message["role"] for message in server.requests[-1].messages]
+        assert roles.count("assistant") == 0
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_waiting_indicator(flavour: str, start: Start) -> None:
+    with start(flavour) as terminal:
+        terminal.type("silent\r")
+        terminal.wait_for(r"^waiting for .*, 1 s$")
+        terminal.type("\x03")
+        terminal.wait_for(r"^\[interrupted\]$")
+        terminal.wait_for(PROMPT)
+        assert "waiting" not in terminal.text
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_typed_ahead_text_is_never_an_approval(
+    flavour: str, start: Start, model: Model, home: Path
+) -> None:
+    made = home.parent / "work" / "made"
+    with start(flavour) as terminal:
+        terminal.type(f"later touch {made.name}\r")
+        terminal.wait_modes(termios.NOFLSH, True)
+        terminal.type("yay")
+        model.go.set()
+        terminal.wait_for(CUE)
+        terminal.type("n")
+        terminal.wait_for("^Told: denied")
+        terminal.wait_for("^claw> yay$")
+        assert not made.exists()
+        terminal.type("\r")
+        terminal.wait_for("^You said yay$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_whole_lines_typed_ahead_are_entered_one_by_one(
+    flavour: str, start: Start, model: Model
+) -> None:
+    with start(flavour) as terminal:
+        terminal.type("later true\r")
+        terminal.wait_modes(termios.NOFLSH, True)
+        terminal.type("one\rtwo\rthr")
+        model.go.set()
+        terminal.wait_for(CUE)
+        terminal.type("n")
+        terminal.wait_for("^You said one$")
+        terminal.wait_for("^You said two$")
+        terminal.wait_for("^claw> thr$")
+        terminal.type("ee\r")
+        terminal.wait_for("^You said three$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_ctrl_c_at_the_prompt(flavour: str, start: Start) -> None:
+    with start(flavour) as terminal:
+        terminal.type("never sent")
+        terminal.wait_for("never sent$")
+        terminal.type("\x03")
+        terminal.wait_for("again leaves")
+        terminal.wait_for(PROMPT)
+        terminal.type("\x03")
+        assert terminal.wait_exit() == 130
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_approvals(flavour: str, start: Start, home: Path) -> None:
+    work = home.parent / "work"
+    with start(flavour) as terminal:
+        terminal.type("bash echo $((6*7)) > yes.txt\r")
+        terminal.wait_for(r"^    echo \$\(\(6\*7\)\) > yes.txt$")
+        terminal.wait_for(CUE)
+        terminal.type("y")
+        terminal.wait_for("^Told: exit code 0|^Told: ")
+        terminal.wait_for(PROMPT)
+        assert (work / "yes.txt").read_text() == "42\n"
+
+        terminal.type("/clear\rbash touch no.txt\r")
+        terminal.wait_for(CUE)
+        terminal.type("\r")
+        terminal.wait_for("^Told: denied$")
+        terminal.wait_for(PROMPT)
+
+        terminal.type("/clear\rwrite words\r")
+        terminal.wait_for(r"^    \+words$")
+        terminal.wait_for(CUE)
+        terminal.type("w")
+        terminal.wait_for("^tell the model: ")
+        terminal.type("use a better name\r")
+        terminal.wait_for("^Told: denied: use a better name$")
+        terminal.wait_for(PROMPT)
+
+        terminal.type("/clear\rwrite more\r")
+        terminal.wait_for(CUE)
+        terminal.type("a")
+        terminal.wait_for("every write_file call$")
+        terminal.wait_for("^Told: created new.txt")
+        terminal.wait_for(PROMPT)
+        terminal.type("write other words\r")
+        terminal.wait_for("^Told: overwrote new.txt")
+        terminal.wait_for(PROMPT)
+        assert (work / "new.txt").read_text() == "other words"
+        assert not (work / "no.txt").exists()
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_ctrl_c_at_an_open_question(flavour: str, start: Start, home: Path) -> None:
+    with start(flavour) as terminal:
+        terminal.type("bash touch made\r")
+        terminal.wait_for(CUE)
+        terminal.type("\x03")
+        terminal.wait_for(r"^\[interrupted\]$")
+        terminal.wait_for(PROMPT)
+        assert not (home.parent / "work" / "made").exists()
+        terminal.type("hello\r")
+        terminal.wait_for("^You said hello$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+def test_ctrl_c_while_a_command_runs(start: Start) -> None:
+    with start("extra", "--approve", "all") as terminal:
+        terminal.type("bash echo started; sleep 300\r")
+        terminal.wait_for("^waiting for bash, 1 s")
+        terminal.type("\x03")
+        terminal.wait_for("^  interrupted after")
+        terminal.wait_for(r"^\[interrupted\]$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_slash_commands(flavour: str, start: Start, server: Server) -> None:
+    with start(flavour) as terminal:
+        terminal.type("/help\r")
+        for name in ("/help", "/clear", r"/model \[NAME\]", "/tools", "/usage", "/exit, /quit"):
+            terminal.wait_for(rf"^  {name} ")
+        terminal.type("first\r")
+        terminal.wait_for("^You said first$")
+        terminal.wait_for(PROMPT)
+        terminal.type("/usage\r")
+        terminal.wait_for("^1 turn: ")
+        terminal.type("/clear\r")
+        terminal.wait_for("^the conversation is empty")
+        terminal.type("second\r")
+        terminal.wait_for("^You said second$")
+        terminal.wait_for(PROMPT)
+        asked = [m["content"] for m in server.requests[-1].messages if m["role"] == "user"]
+        assert asked == ["second"]
+        terminal.type("/model other\r")
+        terminal.wait_for(r"^other \(")
+        terminal.type("third\r")
+        terminal.wait_for("^You said third$")
+        terminal.wait_for(PROMPT)
+        assert server.requests[-1].body["model"] == "other"
+        terminal.type("/nonsense\r")
+        terminal.wait_for("^there is no command /nonsense")
+        terminal.type("/etc/hosts is a file\r")
+        terminal.wait_for("^You said is a file$")
+        terminal.wait_for(PROMPT)
+        terminal.type("/quit\r")
+        assert terminal.wait_exit() == 0
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_backslash_goes_on_to_the_next_line(flavour: str, start: Start, server: Server) -> None:
+    with start(flavour) as terminal:
+        terminal.type("one\\\r")
+        terminal.wait_for(r"^\.\.\. ")
+        terminal.type("two\r")
+        terminal.wait_for("^You said two$")
+        terminal.wait_for(PROMPT)
+        assert server.requests[-1].messages[-1]["content"] == "one\ntwo"
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_paste_of_100_kb_is_one_prompt(flavour: str, start: Start, server: Server) -> None:
+    lines = [f"{n:05} {'pasted ' * 14}" for n in range(1000)]
+    pasted = "\n".join([*lines, "x" * 5000])
+    assert len(pasted) > 100_000
+    with start(flavour) as terminal:
+        terminal.paste(pasted)
+        terminal.type("\r")
+        terminal.wait_for(USAGE)
+        terminal.wait_for(PROMPT)
+        assert server.requests[-1].messages[-1]["content"] == pasted
+        assert len(server.requests) == 1
+        leave(terminal)
+
+
+def test_a_line_of_100_kb_without_any_help_of_the_terminal(start: Start, server: Server) -> None:
+    """A terminal's own line editing would cut it at 4 kB."""
+    with start("plain") as terminal:
+        terminal.type("x" * 100_000 + "\r")
+        terminal.wait_for(USAGE)
+        terminal.wait_for(PROMPT)
+        assert server.requests[-1].messages[-1]["content"] == "x" * 100_000
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_history_goes_across_runs(flavour: str, start: Start, home: Path) -> None:
+    with start(flavour) as terminal:
+        terminal.type("remember me\r")
+        terminal.wait_for(USAGE)
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+    files = [file for file in home.iterdir() if "remember me" in file.read_text()]
+    assert [file.stat().st_mode & 0o777 for file in files] == [0o600]
+    with start(flavour) as terminal:
+        terminal.type("\x1b[A")
+        terminal.wait_for("^claw> remember me$")
+        terminal.type("\x03")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_resizing(flavour: str, start: Start, model: Model) -> None:
+    with start(flavour) as terminal:
+        terminal.type("hold on\r")
+        terminal.wait_for("^It begins$")
+        terminal.resize(24, 40)
+        model.go.set()
+        terminal.wait_for(USAGE)
+        terminal.wait_for(PROMPT)
+        terminal.type("bash " + "echo " * 10 + "\r")
+        line = terminal.wait_for(r"^\* bash .*\.\.\.$")[0]
+        assert len(line) == 40
+        terminal.wait_for(CUE)
+        terminal.type("n")
+        terminal.wait_for(PROMPT)
+        terminal.resize(24, 100)
+        terminal.type("wide\r")
+        terminal.wait_for("^You said wide$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("state", ["prompt", "stream", "question"])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_term_and_hup_leave_in_good_order(
+    flavour: str, state: str, number: signal.Signals, code: int, start: Start
+) -> None:
+    with start(flavour) as terminal:
+        if state == "stream":
+            terminal.type("hold on\r")
+            terminal.wait_for("^It begins$")
+        if state == "question":
+            terminal.type("bash true\r")
+            terminal.wait_for(CUE)
+        terminal.kill(number)
+        assert terminal.wait_exit() == code
+        assert "Traceback" not in terminal.transcript
+        assert not terminal.bracketed_paste
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_hostile_text_reaches_no_terminal(flavour: str, start: Start) -> None:
+    with start(flavour) as terminal:
+        terminal.type("evil\r")
+        terminal.wait_for("^safe  words !$")
+        terminal.wait_for(PROMPT)
+        assert not re.search("\x1b]52|\x07|\x1b\\[2J|\x9b|\u202e", terminal.transcript)
+        leave(terminal)
+
+
+def test_a_failure_is_one_line_and_the_prompt(start: Start) -> None:
+    with start("extra") as terminal:
+        terminal.type("refuse\r")
+        terminal.wait_for("^claw: .*wrong key")
+        terminal.wait_for(PROMPT)
+        terminal.type("go on\r")
+        terminal.wait_for("^You said on$")
+        terminal.wait_for(PROMPT)
+        assert "Traceback" not in terminal.transcript
+        leave(terminal)
