@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -14,6 +15,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 GRACE_S = 2.0
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Temp files go to a folder of this test run, so that runs side by side don't count theirs."""
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="claw-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+
 
 settings.register_profile(
     "check", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -36,13 +47,18 @@ def nothing_outlives_a_test(request: pytest.FixtureRequest) -> Iterator[None]:
     end = time.monotonic() + GRACE_S
     for thread in set(threading.enumerate()) - threads:
         thread.join(max(0.0, end - time.monotonic()))
-    gc.collect()
     left = [thread.name for thread in set(threading.enumerate()) - threads]
     assert not left, f"threads outlive the test: {left}"
-    new = {fd: name for fd, name in _open_files().items() if files.get(fd) != name}
+    if _new(files):
+        gc.collect()  # a dropped provider's connections close with it
+    new = _new(files)
     assert not new, f"file descriptors outlive the test: {new}"
     assert not _children(), f"children outlive the test: {_children()}"
     assert not _temp_files() - temp, f"temp files outlive the test: {_temp_files() - temp}"
+
+
+def _new(before: dict[str, str]) -> dict[str, str]:
+    return {fd: name for fd, name in _open_files().items() if before.get(fd) != name}
 
 
 def _open_files() -> dict[str, str]:
@@ -66,4 +82,5 @@ def _children() -> list[str]:
 
 
 def _temp_files() -> set[str]:
-    return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("claw")}
+    names = os.listdir(tempfile.gettempdir())
+    return {name for name in names if not name.startswith("pytest-of-")}

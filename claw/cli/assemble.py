@@ -10,7 +10,7 @@ from pathlib import Path
 from claw.approval import Approver, allow_all
 from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
-from claw.cli.keys import environment_for_tools, fetch_key
+from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.places import Places, find_places
 from claw.cli.settings import Flags, Settings, need_model, resolve
@@ -34,8 +34,8 @@ SHELL_FAMILY = "shell"
 class Workbench:
     """Everything a turn needs, put together once. Close it when the work is done.
 
-    env: what tools get to see. notices: lines to tell the user at the start. key: what the
-    requests carry, if anything.
+    env: what tools get to see, once the engine has taken more keys out. notices: lines to tell the
+    user at the start. key: what the requests carry, if anything.
     """
 
     settings: Settings
@@ -113,7 +113,7 @@ def assemble(
         provider=_provider(settings, key),
         tools=tools,
         system=system_prompt(settings.cwd, tools, rules=rules, instructions=instructions),
-        env=environment_for_tools(environ, key, _own_variables(config)),
+        env=_without_own_keys(environ, config),
         notices=(*config.warnings, *notices, *more),
         key=key,
     )
@@ -132,8 +132,10 @@ def _tools(settings: Settings) -> tuple[Tool, ...]:
     return tuple(ToolRegistry([*coding_tools(settings.cwd), *load_tools(settings.tools)]))
 
 
-def _own_variables(config: UserConfig) -> list[str]:
-    return [table.preset.key_variable for table in config.presets.values()]
+def _without_own_keys(environ: Mapping[str, str], config: UserConfig) -> dict[str, str]:
+    """The engine takes out the keys it knows of; those of the user's presets only we know."""
+    own = {table.preset.key_variable for table in config.presets.values()}
+    return {name: value for name, value in environ.items() if name not in own}
 
 
 def _system_file(name: str) -> str:

@@ -11,13 +11,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from claw.cancel import CancelToken
 from claw.cli.piped import read_to_end
 from claw.errors import Cancelled, ConfigError
-from claw.providers.presets import KEY_VARIABLES
 
 GENERAL_VARIABLE = "CLAW_API_KEY"
 COMMAND_SECONDS = 30.0
@@ -104,18 +103,3 @@ def _printed_by(command: str, cancel: CancelToken) -> str:
     if not printed:
         raise ConfigError(f"key_command printed nothing: {command}")
     return printed
-
-
-def environment_for_tools(
-    environ: Mapping[str, str], key: str | None, own_variables: Iterable[str]
-) -> dict[str, str]:
-    """`environ` without any key of a model server, known by its name or by its value.
-
-    own_variables: the key variables of the user's own presets.
-    """
-    hidden = KEY_VARIABLES | set(own_variables)
-    return {
-        name: value
-        for name, value in environ.items()
-        if name not in hidden and not (key and value.strip() == key)
-    }

@@ -7,6 +7,7 @@ of any size as one, and remember what was entered across runs.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -44,13 +45,17 @@ def continued(line: str, read: ReadLine) -> str:
 def _prompt_toolkit(history: Path) -> ReadLine:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.output.vt100 import Vt100_Output
 
+    # Never ask where the cursor is: the terminal types its answer, and it may come too late.
+    output = Vt100_Output.from_pty(sys.stdout, os.environ.get("TERM"), enable_cpr=False)
     session: PromptSession[str] = PromptSession(
         PROMPT,
         history=FileHistory(str(history)),
         key_bindings=_backslash_enter(),
         prompt_continuation=lambda width, line, wrapped: "" if wrapped else MORE,
         enable_history_search=True,
+        output=output,
     )
     return lambda typed: session.prompt(default=typed)
 

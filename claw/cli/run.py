@@ -51,13 +51,11 @@ class _Once:
         self._started = time.monotonic()
 
     def play(self, prompt: str | None) -> int:
-        try:
-            with turn(self._token, self._terminal, kill=self._kill):
-                result = self._outcome(prompt, os.environ)
-        except KeyboardInterrupt:  # a second Ctrl-C: it doesn't wait for the end
-            result = self._made_up(RunStatus.CANCELLED, reason="interrupt")
-        result = self._output.result or result
-        return self._close(result)
+        with turn(self._token, self._terminal, kill=self._kill):
+            try:
+                return self._close(self._outcome(prompt, os.environ))
+            except KeyboardInterrupt:  # a second Ctrl-C: it doesn't wait for the end
+                return self._close(self._made_up(RunStatus.CANCELLED, reason="interrupt"))
 
     def _outcome(self, prompt: str | None, environ: Mapping[str, str]) -> RunResult:
         """The run's result, or one made up for whatever kept it from starting or finishing."""
@@ -137,6 +135,7 @@ class _Once:
     def _close(self, result: RunResult) -> int:
         """The envelope if it isn't out yet, the line for the user, the exit code."""
         output, told = self._output, self._output.result is not None
+        result = output.result or result
         if not told:
             with suppress(BrokenPipeError):
                 output.on_event(RunFinished(result))

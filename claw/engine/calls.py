@@ -20,6 +20,10 @@ from claw.tools.base import ToolContext, ToolRegistry
 from claw.tools.schema import problem_with
 
 TOGETHER = 8
+ENDING_WORDS = {
+    RunStatus.LOOP: "not run: the same call came three times in a row, so the turn was ended",
+    RunStatus.NEEDS_APPROVAL: "not run: approval was needed, and there was nobody to ask",
+}
 
 News: TypeAlias = tuple[Work, bool]
 """A work has output to take (False), or has its result (True)."""
@@ -86,7 +90,7 @@ def _judge_all(
             yield [ToolStarted(work.call)]
             end = _judge(run, rules, work)
         if end is not None:
-            work.refuse(NOT_RUN)
+            work.refuse(ENDING_WORDS.get(end, NOT_RUN))
     return end
 
 

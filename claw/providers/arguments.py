@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from claw.providers.fragments import mend_json
 from claw.providers.nesting import too_deep
 
+BLANKS = " \t\r\n"  # JSON's own; str.strip() knows more
 ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -24,7 +25,7 @@ def parse_arguments(raw: str) -> tuple[Mapping[str, Any], str | None]:
     JSON string that holds the object; the same whole object a second time. NaN and Infinity, also
     as a number too large for a float, aren't JSON: they could not be sent back.
     """
-    text = raw.strip()
+    text = raw.strip(BLANKS)
     if text in ("", "null"):
         return {}, None
     try:
@@ -36,30 +37,34 @@ def parse_arguments(raw: str) -> tuple[Mapping[str, Any], str | None]:
 
 
 def _as_object(text: str) -> Mapping[str, Any]:
-    if too_deep(text):
-        raise ValueError("nested too deeply")
-    value, end = _decoder().raw_decode(text)
-    if isinstance(value, str) and end == len(text) and value.lstrip().startswith("{"):
-        text = value.strip()
-        value, end = _decoder().raw_decode(text)
+    value, end = _first_value(text)
+    if isinstance(value, str) and end == len(text) and value.lstrip(BLANKS).startswith("{"):
+        text = value.strip(BLANKS)
+        value, end = _first_value(text)
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object but {_kind(value)}")
-    rest = text[end:].lstrip()
-    if rest and not (
-        rest.startswith("{") and _canonical(_decoder().decode(rest)) == _canonical(value)
-    ):
+    rest = text[end:].strip(BLANKS)
+    if rest and not _is_again(value, rest):
         raise json.JSONDecodeError("Extra data", text, end)
     if ESCAPED_SURROGATE.search(text):
         value = mend_json(value)
     return dict(value)
 
 
-def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+def _first_value(text: str) -> tuple[Any, int]:
+    """The JSON value that `text` begins with, and where it ends."""
+    if too_deep(text):
+        raise ValueError("nested too deeply")
+    decoder = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_refuse)
+    return decoder.raw_decode(text)
 
 
-def _decoder() -> json.JSONDecoder:
-    return json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_refuse)
+def _is_again(value: Any, text: str) -> bool:
+    """Whether `text` is the same whole object once more."""
+    again, end = _first_value(text)
+    return end == len(text) and json.dumps(again, sort_keys=True) == json.dumps(
+        value, sort_keys=True
+    )
 
 
 def _finite(digits: str) -> float:

@@ -146,8 +146,9 @@ class ChatAssembler:
     def _finish(self, word: Any, choice: dict[str, Any]) -> int:
         if not isinstance(word, str) or not word.strip():
             return 0
-        fault = choice.get("error")
-        self._draft.end(word.strip(), read_error(fault).words if fault else "")
+        if error := choice.get("error"):  # OpenRouter: why the generation failed
+            raise read_error(error).to_error()
+        self._draft.end(word.strip())
         return 1
 
     def _take_usage(self, payload: dict[str, Any]) -> int:

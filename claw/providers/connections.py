@@ -2,8 +2,8 @@
 
 A connection belongs to the guard of the request that took it out of the pool, until it goes back:
 `_get_conn` and `_put_conn` are those two moments, whoever causes them. In between, `_new_conn`
-shows the guard the socket before it connects, `request` the socket of a connection that was kept
-alive, and `getresponse` the one that the answer comes on. This file is all that extends urllib3.
+shows the guard the socket before it connects, and `request` the socket of a connection that was
+kept alive. This file is all that extends urllib3.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ class GuardedConnection(HTTPConnection):
     def request(self, *args: Any, **options: Any) -> None:
         if self.guard is not None and self.sock is not None:
             self.guard.watch(self.sock)
+            self.guard.talk_on(self.sock)
         super().request(*args, **options)
 
-    def getresponse(self) -> Any:
+    def endheaders(self, *args: Any, **options: Any) -> None:
+        """Connects if need be; the body follows, and the connect timeout isn't meant for that."""
+        super().endheaders(*args, **options)
         if self.guard is not None:
-            self.guard.sent_on(self.sock)
-        return super().getresponse()
+            self.guard.talk_on(self.sock)
 
 
 class GuardedTLSConnection(GuardedConnection, HTTPSConnection):

@@ -22,6 +22,8 @@ class Part(Protocol):
 
 
 class TextPart:
+    """A text block. `add` returns the bytes that came, and shows what is whole of them."""
+
     def __init__(self) -> None:
         self._text = Fragments()
 
@@ -41,7 +43,7 @@ class TextPart:
 
 
 class ReasoningPart:
-    """`opaque`: what the server wants back with it."""
+    """A block of reasoning. `opaque`: what the server wants back with it."""
 
     def __init__(self) -> None:
         self._text = Fragments()
@@ -63,7 +65,7 @@ class ReasoningPart:
 
 
 class CallPart:
-    """`index` counts the calls; `id` is unique in the reply; `server_id` is the server's own."""
+    """A tool call. `index` counts the calls; `id` is unique in the reply, `server_id` as sent."""
 
     def __init__(self, index: int, call_id: str, server_id: str) -> None:
         self.index = index
@@ -108,7 +110,7 @@ class CallPart:
 
 
 class Draft:
-    """A reply that is still being written, in either dialect."""
+    """What both dialects fold into: `parts` in the order of the reply, and how it ended."""
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
@@ -134,12 +136,10 @@ class Draft:
         if server_id not in self._ids:
             call.id = self._unique(server_id)
 
-    def end(self, word: str, failure: str = "") -> None:
+    def end(self, word: str) -> None:
         """Takes a finish reason; the first one holds. Raises ServerReported for a failure."""
         if is_failure(word):
-            raise ServerReported(
-                failure or f"the server broke the reply off: {word}", retryable=True
-            )
+            raise ServerReported(f"the server broke the reply off: {word}", retryable=True)
         self.stop_word = self.stop_word or mend(word)
 
     def settle(self, deltas: list[StreamEvent]) -> None:

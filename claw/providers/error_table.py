@@ -52,7 +52,7 @@ class Row:
         return isinstance(error, self.kind) and self.errno in (None, getattr(error, "errno", None))
 
 
-# Before the request was sent. TLS errors and failed look-ups are OSErrors too: they come first.
+# Before there was a connection. TLS errors and failed look-ups are OSErrors too: they come first.
 UNREACHABLE = (
     Row(InvalidProxyURL, "the proxy's URL can't be read: {cause}", None),
     Row(InvalidURL, "the base URL can't be used: {cause}", None),
@@ -108,10 +108,10 @@ TOO_LONG = "The conversation is too long for this model."
 BODY_KEPT = 2000
 
 
-def unanswered(error: Exception, endpoint: Endpoint, *, sent: bool) -> ClawError:
-    """Why a request got no answer. `sent`: it had gone out, and the answer was awaited."""
+def unanswered(error: Exception, endpoint: Endpoint, *, connected: bool) -> ClawError:
+    """Why a request got no answer. `connected`: there was a connection to the server."""
     causes = list(_wrapped_in(error))
-    if not sent:
+    if not connected:
         for row in UNREACHABLE:
             for cause in filter(row.fits, causes):
                 words = row.words.format(
@@ -122,7 +122,7 @@ def unanswered(error: Exception, endpoint: Endpoint, *, sent: bool) -> ClawError
                 return ConnectError(words, retryable=row.retryable)
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return ReadTimeout(
-            f"{endpoint.host} took the request and sent nothing for {endpoint.clocks.idle:g} s"
+            f"{endpoint.host} is connected, but sent nothing for {endpoint.clocks.idle:g} s"
         )
     return ConnectionLost(f"{endpoint.host} closed the connection before it answered")
 

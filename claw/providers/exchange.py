@@ -15,7 +15,7 @@ from claw.providers.transport import Reply, Transport
 
 SETTLE = 2.0  # seconds after the finish reason for what still belongs to the reply
 LINGER = 0.05  # seconds after the end for the rest of the body, so that the connection lives on
-SLACK = 0.05  # seconds by which a read may overrun its clock; saves most reads a system call
+SLACK = 0.05  # seconds by which a read may overrun a clock; saves most reads the look at it
 
 
 class HTTPExchange:
@@ -47,8 +47,11 @@ class HTTPExchange:
     def __iter__(self) -> Iterator[StreamEvent]:
         guard = SocketGuard(self._cancel, self._endpoint.resolver)
         try:
+            connect_timeout = self._bounded(self._endpoint.clocks.connect)
             timeout = self._bounded(self._endpoint.clocks.idle)
-            with self._transport.post(self._body, guard, timeout) as reply:
+            with self._transport.post(
+                self._body, guard, connect_timeout=connect_timeout, timeout=timeout
+            ) as reply:
                 yield from self._events(reply, timeout)
         except Cancelled:
             return
@@ -61,41 +64,43 @@ class HTTPExchange:
     def _events(self, reply: Reply, armed: float) -> Iterator[StreamEvent]:
         """`armed`: the read timeout that the connection has."""
         reader, cancel = self._reader, self._cancel
-        progress, progress_at = reader.belonging, time.monotonic()
+        progress_at, belonging = time.monotonic(), reader.belonging
+        look_at, tight = 0.0, False  # tight: the read timeout is below what silence alone allows
         broken: ProviderError | None = None
-        while not reader.ended:
-            now = time.monotonic()
-            if reader.belonging != progress:
-                progress, progress_at = reader.belonging, now
-            patience = self._patience(now - progress_at)
-            if patience <= 0:
-                broken = self._silence(now - progress_at)
-                break
-            rearm = not armed - SLACK <= patience <= armed
-            armed = patience if rearm else armed
-            try:
-                data = reply.read(patience if rearm else None)
-            except ReadTimeout:
-                broken = self._silence(time.monotonic() - progress_at)
-                break
-            except ProviderError as error:
-                broken = error
-                break
-            if not data:
-                break
-            if cancel.cancelled:
-                return
-            yield from reader.feed(data)
+        try:
+            for data in reply.pieces:
+                if cancel.cancelled:
+                    return
+                yield from reader.feed(data)
+                if reader.ended:
+                    break
+                now = time.monotonic()
+                if reader.belonging != belonging:
+                    progress_at, belonging = now, reader.belonging
+                if now < look_at and not tight and not reader.settling:
+                    continue  # the clocks can't have come close since we looked
+                look_at = now + SLACK
+                patience, tight = self._patience(now - progress_at)
+                if patience <= 0:
+                    broken = self._silence(now - progress_at)
+                    break
+                if not armed - SLACK <= patience <= armed:
+                    reply.set_timeout(patience)
+                    armed = patience
+        except ReadTimeout:
+            broken = self._silence(time.monotonic() - progress_at)
+        except ProviderError as error:
+            broken = error
         if cancel.cancelled:
             return
         yield Completed(reader.finish(broken))
         _read_to_the_end(reply)
 
-    def _patience(self, since_progress: float) -> float:
-        """Seconds that the next read may take."""
+    def _patience(self, since_progress: float) -> tuple[float, bool]:
+        """Seconds that the next read may take, and whether the progress clock is what limits it."""
         clocks = self._endpoint.clocks
-        whole = SETTLE if self._reader.settling else clocks.progress
-        return self._bounded(min(clocks.idle, whole - since_progress))
+        left = (SETTLE if self._reader.settling else clocks.progress) - since_progress
+        return self._bounded(min(clocks.idle, left)), left < clocks.idle
 
     def _bounded(self, seconds: float) -> float:
         """No longer than the token lives; a little more, so that it is over when we look."""
@@ -119,8 +124,12 @@ class HTTPExchange:
 def _read_to_the_end(reply: Reply) -> None:
     """A body that was read to its end leaves a connection for the next request."""
     end = time.monotonic() + LINGER
+    reply.set_timeout(LINGER)
     try:
-        while (left := end - time.monotonic()) > 0 and reply.read(left):
-            pass
+        for _ in reply.pieces:
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            reply.set_timeout(left)
     except ProviderError:
         pass  # then there is no connection to keep

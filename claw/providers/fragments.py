@@ -44,9 +44,11 @@ class Fragments:
 
     def end(self) -> str:
         """No other half is to come: what a half that waits turns into."""
-        half, self._half = mend(self._half), ""
-        self._pieces.append(half)
-        return half
+        if not self._half:
+            return ""
+        self._half = ""
+        self._pieces.append("\ufffd")
+        return "\ufffd"
 
     def joined(self) -> str:
         return "".join(self._pieces) + mend(self._half)

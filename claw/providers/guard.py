@@ -61,15 +61,18 @@ class SocketGuard:
         self._handle: socket.socket | None = None
         self._socket: socket.socket | None = None
         self._was_cut = False
-        self.request_sent = False
+        self._timeout: float | None = None
+        self.connected = False
         self._detach = cancel.on_cancel(self.cut)
 
     @contextmanager
-    def active(self) -> Iterator[None]:
+    def active(self, timeout: float) -> Iterator[None]:
         """While inside, connections that this thread takes from a guarded pool are ours.
 
-        urllib3 has no parameter that reaches from the request to the connection.
+        timeout: seconds that one step may take once there is a connection. urllib3 has no
+        parameter that reaches from the request to the connection.
         """
+        self._timeout = timeout
         previous = _active.set(self)
         try:
             yield
@@ -98,10 +101,11 @@ class SocketGuard:
         if self._was_cut:
             raise ConnectionAbortedError("cancelled")
 
-    def sent_on(self, sock: socket.socket) -> None:
-        """The request was sent, the answer will come on `sock` (a TLS socket where there's TLS)."""
-        self.request_sent = True
+    def talk_on(self, sock: socket.socket) -> None:
+        """There is a connection; what follows goes over `sock` (a TLS socket where there's TLS)."""
+        self.connected = True
         self._socket = sock
+        sock.settimeout(self._timeout)
 
     def set_read_timeout(self, seconds: float) -> None:
         """For the reads that follow, also in the middle of a body."""

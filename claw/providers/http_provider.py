@@ -23,6 +23,7 @@ from claw.providers.endpoint import (
     secrets_of,
 )
 from claw.providers.guard import Resolver
+from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.reply import ReplyReader
 from claw.providers.retry import RetryPolicy, with_retries
 
@@ -45,7 +46,8 @@ class HTTPProvider(ABC):
     Times in seconds, see Clocks; there is no limit on a whole reply but the token's deadline.
     max_retries: only before the first event of the body. verify: False, or the path of a CA
     bundle, instead of the environment's. proxies: as requests takes them, instead of the
-    environment's. resolver: looks names up, in the way of `socket.getaddrinfo`.
+    environment's. quirks: what this server wants otherwise than its dialect says.
+    resolver: looks names up, in the way of `socket.getaddrinfo`.
 
     Making one does no I/O; ConfigError says what the user must mend. It can be pickled, used by
     any number of threads at once, and used after a fork.
@@ -66,6 +68,7 @@ class HTTPProvider(ABC):
         max_retries: int = 2,
         verify: bool | str = True,
         proxies: Mapping[str, str] | None = None,
+        quirks: Quirks = NO_QUIRKS,
         resolver: Resolver = socket.getaddrinfo,
     ) -> None:
         if not model:
@@ -73,6 +76,7 @@ class HTTPProvider(ABC):
         key, extra = checked_key(api_key), checked_headers(headers)
         self.model = model
         self.params = _checked_params(params)
+        self.quirks = quirks
         self.max_reply_bytes = max_reply_bytes
         self.policy = RetryPolicy(max_retries)
         self.endpoint = Endpoint(
@@ -84,6 +88,11 @@ class HTTPProvider(ABC):
             proxies=proxies,
             resolver=resolver,
         )
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What no tool may see: the key, and the values of headers that look like one."""
+        return self.endpoint.secrets
 
     @abstractmethod
     def url_for(self, base_url: str) -> str:

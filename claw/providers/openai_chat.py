@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from claw.providers.assembler import ChatAssembler
 from claw.providers.base import ModelRequest
 from claw.providers.chat_request import encode_request
 from claw.providers.http_provider import HTTPProvider
-from claw.providers.quirks import NO_QUIRKS, Quirks
 
 
 class OpenAIChat(HTTPProvider):
-    """A model behind `base_url` + /chat/completions; the options are HTTPProvider's.
-
-    quirks: what this server wants otherwise than OpenAI's own.
-    """
-
-    def __init__(self, model: str, *, quirks: Quirks = NO_QUIRKS, **options: Any) -> None:
-        super().__init__(model, **options)
-        self.quirks = quirks
+    """A model behind `base_url` + /chat/completions; the options are HTTPProvider's."""
 
     def url_for(self, base_url: str) -> str:
         return f"{base_url}/chat/completions"

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from enum import Enum
+from typing import Any, Literal, TypeAlias
 
 from claw.providers.nesting import too_deep
 
-Payload = dict[str, Any]
-DONE: Payload = {"done": True}  # stands for `[DONE]`; compared by identity
+Payload: TypeAlias = dict[str, Any]
 
-# Half the cost of json.loads, which looks for a byte order mark and for blanks first.
+
+class Mark(Enum):
+    """What stands between payloads and is none."""
+
+    DONE = "[DONE]"
+
+
+DONE: Literal[Mark.DONE] = Mark.DONE
+
+# A third cheaper than json.loads, which looks for a byte order mark and for blanks as well.
 _raw_decode = json.JSONDecoder().raw_decode
 
 
-def payloads_in(data: str) -> list[Payload]:
+def payloads_in(data: str) -> list[Payload | Mark]:
     """The JSON objects of one event, in order, DONE among them; raises ValueError if it isn't JSON.
 
     Nothing, the JSON null, and data that begins with a colon (a keep-alive comment inside a data
@@ -36,17 +45,17 @@ def payloads_in(data: str) -> list[Payload]:
         return [payload for line in lines for payload in _parse(line)]
 
 
-def _parse(data: str) -> list[Payload]:
+def _parse(data: str) -> list[Payload | Mark]:
     text = data.strip()
     if not text or text.startswith(":"):
         return []
-    if text == "[DONE]":
+    if text == DONE.value:
         return [DONE]
     if too_deep(text):
         raise ValueError("nested too deeply")
     return _objects(json.loads(text))
 
 
-def _objects(value: Any) -> list[Payload]:
+def _objects(value: Any) -> list[Payload | Mark]:
     """An object, or the objects of a list; other JSON values say nothing."""
     return [item for item in (value if isinstance(value, list) else [value]) if type(item) is dict]

@@ -1,4 +1,4 @@
-"""What a server of the Chat Completions dialect wants otherwise than OpenAI's own."""
+"""What a server wants otherwise than its dialect says."""
 
 from __future__ import annotations
 

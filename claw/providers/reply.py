@@ -14,7 +14,7 @@ from claw.events import StreamEvent
 from claw.messages import Message
 from claw.providers.assembler import Assembler
 from claw.providers.nesting import Nesting
-from claw.providers.payloads import DONE, Payload, payloads_in
+from claw.providers.payloads import DONE, Mark, Payload, payloads_in
 from claw.providers.server_errors import is_error, one_line, read_error, read_error_text
 from claw.providers.sse import SSEDecoder
 
@@ -125,7 +125,8 @@ class ReplyReader:
         self._size = 0
         body = b"".join(self._body)[:end].decode("utf-8", "replace")
         for payload in self._payloads(body):
-            self._take_payload(payload, deltas)
+            if payload is not DONE:
+                self._take_payload(payload, deltas)
         if not self.belonging:
             words = read_error_text(body).words
             raise ProtocolError(f"the server answered with JSON that is no reply: {words}")
@@ -168,7 +169,7 @@ class ReplyReader:
             if error is not None:
                 raise read_error(error).to_error()
 
-    def _payloads(self, data: str) -> list[Payload]:
+    def _payloads(self, data: str) -> list[Payload | Mark]:
         try:
             return payloads_in(data)
         except ValueError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -38,8 +39,10 @@ class Transport:
         self._endpoint = endpoint
         self._sessions: dict[int, requests.Session] = {}
 
-    def post(self, body: bytes, guard: SocketGuard, timeout: float) -> Reply:
-        """Sends `body` and waits for the headers, at most `timeout` seconds once it is sent.
+    def post(
+        self, body: bytes, guard: SocketGuard, *, connect_timeout: float, timeout: float
+    ) -> Reply:
+        """Sends `body` and waits for the headers; `timeout`, in seconds, is for each of the two.
 
         Raises a ProviderError for anything but a status 2xx, ConfigError for settings that can't
         work, Cancelled. After a cancel any of them may come: the token decides.
@@ -47,18 +50,18 @@ class Transport:
         endpoint = self._endpoint
         session = self._session()
         try:
-            with guard.active():
+            with guard.active(timeout):
                 response = session.post(
                     endpoint.url,
                     data=body,
                     stream=True,
                     allow_redirects=False,
-                    timeout=(endpoint.clocks.connect, timeout),
+                    timeout=(connect_timeout, timeout),
                 )
         except (requests.RequestException, HTTPError, OSError) as error:
-            raise unanswered(error, endpoint, sent=guard.request_sent) from error
+            raise unanswered(error, endpoint, connected=guard.connected) from error
         reply = Reply(response, guard, endpoint)
-        if not response.ok or response.status_code >= 300:
+        if not 200 <= response.status_code < 300:
             with reply:
                 text = reply.start_of_text()
             raise bad_status(response.status_code, response.headers, text, endpoint)
@@ -76,39 +79,31 @@ class Transport:
 
 
 class Reply:
-    """The body of a good answer, and the connection it comes on. For one thread."""
+    """The body of a good answer, and the connection it comes on. For one thread.
+
+    pieces: the bytes as they arrive, to the end of the body in good order. Raises ReadTimeout
+        (then the body can't be read any further), ConnectionLost or ProtocolError.
+    """
 
     def __init__(self, response: requests.Response, guard: SocketGuard, endpoint: Endpoint) -> None:
         self._response = response
         self._guard = guard
-        self._endpoint = endpoint
-        self._pieces = _pieces(response.raw)
+        self.pieces = _pieces(response.raw, endpoint)
 
-    def read(self, timeout: float | None = None) -> bytes:
-        """The next bytes as soon as there are some; b"" when the body ended in good order.
-
-        With `timeout`, in seconds, this read and those after it wait no longer. Raises
-        ReadTimeout (the reply can't be read any further), ConnectionLost or ProtocolError.
-        """
-        if timeout is not None:
-            self._guard.set_read_timeout(timeout)
-        try:
-            return next(self._pieces, b"")
-        except (HTTPError, OSError) as error:
-            raise broken_off(error, self._endpoint) from error
+    def set_timeout(self, seconds: float) -> None:
+        """How long each read may wait from now on."""
+        self._guard.set_read_timeout(seconds)
 
     def start_of_text(self) -> str:
         """As much of an error's body as comes soon, broken or not."""
-        pieces: list[bytes] = []
-        try:
-            while sum(map(len, pieces)) < ERROR_BODY_SIZE:
-                piece = self.read(ERROR_BODY_TIMEOUT)
-                if not piece:
+        start = b""
+        self.set_timeout(ERROR_BODY_TIMEOUT)
+        with suppress(ProviderError):
+            for piece in self.pieces:
+                start += piece
+                if len(start) >= ERROR_BODY_SIZE:
                     break
-                pieces.append(piece)
-        except ProviderError:
-            pass
-        return b"".join(pieces).decode("utf-8", "replace")
+        return start.decode("utf-8", "replace")
 
     def __enter__(self) -> Reply:
         return self
@@ -117,17 +112,20 @@ class Reply:
         self._response.close()
 
 
-def _pieces(raw: Any) -> Iterator[bytes]:
+def _pieces(raw: Any, endpoint: Endpoint) -> Iterator[bytes]:
     """The decoded body, each piece as soon as it has arrived, whatever the framing.
 
     For chunks, urllib3's own stream is prompt and the cheapest way. Without chunks it would wait
     for a given number of bytes, or for the end; there only `read1` is prompt.
     """
-    if raw.chunked and raw.supports_chunked_reads():
-        yield from raw.stream(None, decode_content=True)
-        return
-    while piece := raw.read1(READ_SIZE, decode_content=True):
-        yield piece
+    try:
+        if raw.chunked and raw.supports_chunked_reads():
+            yield from raw.stream(None, decode_content=True)
+        else:
+            while piece := raw.read1(READ_SIZE, decode_content=True):
+                yield piece
+    except (HTTPError, OSError) as error:
+        raise broken_off(error, endpoint) from error
 
 
 def new_session(endpoint: Endpoint) -> requests.Session:

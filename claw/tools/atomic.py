@@ -21,10 +21,10 @@ def replace_file(target: Path, data: bytes) -> None:
     descriptor = os.open(temporary, flags, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            if before is not None:
-                _take_over(descriptor, before)
             file.write(data)
             file.flush()
+            if before is not None:
+                _take_over(descriptor, before)
             os.fsync(descriptor)
         os.replace(temporary, target)
     except BaseException:
@@ -43,7 +43,7 @@ def _status_of(target: Path) -> os.stat_result | None:
 def _take_over(descriptor: int, before: os.stat_result) -> None:
     with suppress(PermissionError):  # only root may give files away
         os.fchown(descriptor, before.st_uid, before.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))  # last: writing and chown clear setuid
 
 
 def _sync_folder(folder: Path) -> None:

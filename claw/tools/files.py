@@ -122,6 +122,8 @@ def save(place: Location, data: bytes) -> None:
         if os.path.lexists(place.real) and (kind := kind_of(os.lstat(place.real))) != "file":
             raise ToolError(not_a_file(place.name, kind))
         replace_file(place.real, data)
+    except FileExistsError:
+        raise ToolError(f"can't write {place.name}: a part of its path is a file") from None
     except OSError as error:
         raise in_words(error, "write", place.name) from None
 

@@ -159,8 +159,15 @@ class _Child:
         duration = time.monotonic() - self._began
         self._drain()
         code = _shell_code(self._groups.reap(self._popen))
-        left = tuple(str(each) for each in sweep.find(self._mark))
-        return ProcessResult(code, None, duration, still_running=left)
+        return ProcessResult(code, None, duration, still_running=self._left_behind())
+
+    def _left_behind(self) -> tuple[str, ...]:
+        if sweep.can_sweep():
+            return tuple(str(each) for each in sweep.find(self._mark))
+        with suppress(OSError):  # only the group can be asked whether anybody is left in it
+            os.killpg(self._popen.pid, 0)
+            return (f"process group {self._popen.pid}",)
+        return ()
 
     def _end(self, stopped: str) -> ProcessResult:
         """TERM, a grace that ends as soon as nobody is left to have it, KILL, the sweep."""

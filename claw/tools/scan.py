@@ -2,7 +2,7 @@
 
 Nobody can interrupt `re`: it holds the interpreter's lock, and a pattern like `(a+)+$` stops every
 thread for hours. So where there is no ripgrep, search.py runs this file with the same Python as
-a child process, which can be killed. It imports the standard library alone, and prints as
+a child process, which can be killed. It imports the standard library alone, and writes as
 `rg --null` does: path, NUL, line number, colon, text.
 """
 
@@ -64,7 +64,7 @@ def main() -> int:
     try:
         pattern = re.compile(wanted["pattern"])
     except (re.error, OverflowError) as error:
-        print(f"pattern is no regular expression: {error}")  # noqa: T201  read by search.py
+        sys.stdout.write(f"pattern is no regular expression: {error}\n")  # read by search.py
         return 2
     paths: Iterable[str] = [wanted["target"]]
     if os.path.isdir(wanted["target"]):

@@ -112,7 +112,8 @@ def summary(command: str, result: ProcessResult, limit: float) -> list[str]:
     if result.ended:
         lines.append(f"also ended: {_some(result.ended)}")
     if result.still_running:
-        lines.append(f"still running, until the session ends: {_some(result.still_running)}")
+        until = "until the session ends" if sweep.can_sweep() else "even after the session"
+        lines.append(f"still running, {until}: {_some(result.still_running)}")
     if CHANGES_FOLDER.search(command):
         lines.append("(cd doesn't last: the next command starts in the workspace again)")
     return lines

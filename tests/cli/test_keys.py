@@ -8,7 +8,7 @@ import pytest
 
 from claw.cancel import CancelToken
 from claw.cli.config import PresetTable, UserConfig
-from claw.cli.keys import KeySource, environment_for_tools, fetch_key
+from claw.cli.keys import KeySource, fetch_key
 from claw.cli.settings import Flags, resolve
 from claw.errors import Cancelled, ConfigError
 from claw.providers.presets import Preset
@@ -91,16 +91,3 @@ def test_a_key_command_ends_with_the_token() -> None:
     token = CancelToken(timeout=0.1)
     with pytest.raises(Cancelled):
         fetch_key(KeySource(command="exec sleep 20"), {}, "x", token)
-
-
-def test_tools_see_no_key_by_name_or_by_value() -> None:
-    environ = {
-        "PATH": "/bin",
-        "OPENAI_API_KEY": "a",
-        "ANTHROPIC_API_KEY": "b",
-        "GROQ_API_KEY": "c",
-        "MINE_KEY": "d",
-        "COPY": "the-key",
-        "COPY_WITH_LINE_END": "the-key\n",
-    }
-    assert environment_for_tools(environ, "the-key", ["MINE_KEY"]) == {"PATH": "/bin"}

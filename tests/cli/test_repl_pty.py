@@ -24,9 +24,9 @@ from tests.support.pty import Terminal
 from tests.support.server import Server, reply, serve, stream
 from tests.support.wire import text, tool_reply
 
-PROMPT = r"^claw> $"
+PROMPT = r"^claw>$"
 USAGE = r"^\[\d steps?, .*\]$"
-CUE = r"^\[y/a/n/w\] $"
+CUE = r"^\[y/a/n/w\]$"
 FLAVOURS = ["extra", "plain"]
 NOT_INSTALLED = 'raise ImportError("not installed, for this test")\n'
 

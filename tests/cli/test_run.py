@@ -282,16 +282,21 @@ def test_an_empty_prompt_is_refused(shell: Shell, arguments: tuple[str, ...], st
 def test_a_second_ctrl_c_leaves_with_an_envelope(shell: Shell) -> None:
     """The tool here is deaf to the first one for a second."""
     (shell.home / "deaf.py").write_text(
-        "import time\ndef sleep() -> str:\n    'Sleeps.'\n    time.sleep(20)\n    return ''\n"
+        "import time\n"
+        "def sleep(fifo: str) -> str:\n"
+        "    'Sleeps.'\n"
+        "    open(fifo, 'w').close()\n"
+        "    time.sleep(20)\n"
+        "    return ''\n"
     )
+    fifo = shell.home / "fifo"
+    os.mkfifo(fifo)
     shell.config.write_text('tools = ["deaf:sleep"]\n')
-    with serve(model(Turn(calls=(("c", "sleep", {}),)))) as server:
+    with serve(model(Turn(calls=(("c", "sleep", {"fifo": str(fifo)}),)))) as server:
         given = variables(server, PYTHONPATH=os.pathsep.join([str(shell.home), shell.package]))
         arguments = ("run", "Go", "--output", "json", "--approve", "all")
         with shell.started(*arguments, variables=given) as process:
-            assert process.stderr is not None
-            while b"sleep" not in process.stderr.readline():
-                pass
+            fifo.read_bytes()  # until the tool runs
             process.send_signal(signal.SIGINT)
             select.select([], [], [], 0.2)
             process.send_signal(signal.SIGINT)
@@ -407,14 +412,16 @@ def test_a_key_that_the_server_echoes_is_never_shown(
 
 def test_tools_do_not_see_the_key(shell: Shell) -> None:
     call = Turn(calls=(("call_1", "bash", {"command": "env"}),))
-    given = {"CLAW_API_KEY": KEY, "COPY": KEY, "OPENAI_API_KEY": "another-secret"}
+    shell.config.write_text('[presets.mine]\nkey_variable = "MINE"\n')
+    given = {"CLAW_API_KEY": KEY, "COPY": KEY, "GROQ_API_KEY": "groqs", "MINE": "my-own"}
     with serve(model(call, "Done")) as server:
         done = shell.claw("run", "Go", "--approve", "all", **variables(server, **given))
         result = server.requests[1].messages[-1]["content"]
     assert done.code == 0
     assert "HOME=" in result
     assert KEY not in result
-    assert "another-secret" not in result
+    assert "groqs" not in result
+    assert "my-own" not in result
 
 
 def test_a_makers_key_stays_at_home(shell: Shell) -> None:

@@ -62,6 +62,8 @@ def test_nothing_means_no_arguments(raw: str) -> None:
         ('{"a":1}{"a":true}', "Extra data"),
         ('{"a":1}{"a":1}{"a":1}', "Extra data"),
         ('{"a":1} "b"', "Extra data"),
+        ('\u00a0{"a":1}', "Expecting value"),
+        (json.dumps('{"a":' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}"), "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
         ('{"a":' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}", "nested too deeply"),
     ],

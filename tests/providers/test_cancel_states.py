@@ -20,7 +20,7 @@ from claw.cancel import CancelToken
 from claw.events import Retrying
 from claw.providers.guard import AddressInfo
 from claw.providers.openai_chat import OpenAIChat
-from tests.providers.asking import Asking, ask
+from tests.support.asking import Asking, ask
 from tests.support.server import (
     Behaviour,
     Server,

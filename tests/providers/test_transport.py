@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+import socket
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -25,8 +26,8 @@ from claw.errors import (
 )
 from claw.events import Completed, Failed, Retrying, StreamEvent, TextDelta
 from claw.providers.openai_chat import OpenAIChat
-from tests.providers.asking import ask, ask_for
 from tests.support import wire
+from tests.support.asking import Asking, ask, ask_for
 from tests.support.peer import Peer, Request
 from tests.support.server import (
     Server,
@@ -394,6 +395,28 @@ def test_a_dead_address_leaves_time_for_the_next(chat: Chat) -> None:
 
         provider = chat("http://model.test/v1", connect_timeout=0.5, resolver=two)
         assert text_of(ask(provider)) == "Hello"
+
+
+def test_a_long_request_has_more_time_than_a_connect(chat: Chat) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        asking = Asking(chat(url, connect_timeout=0.2), words="x" * 20_000_000)
+        client, _ = listener.accept()
+        with client, client.makefile("rb") as received:
+            asking.join(0.5)  # it is stuck in the send for that long
+            received.read(20_000_000)
+            body = b"".join(wire.text_reply("Hello"))
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            asking.wait_for_end()
+    assert text_of(asking.events) == "Hello"
+
+
+def test_a_deadline_bounds_the_connect_too(chat: Chat) -> None:
+    with unanswered_port() as port:
+        start = time.monotonic()
+        events = ask(chat(f"http://127.0.0.1:{port}/v1"), cancel=CancelToken(timeout=0.2))
+        assert events == []
+        assert time.monotonic() - start < 1
 
 
 # --- bodies -------------------------------------------------------------------------------------

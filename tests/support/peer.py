@@ -126,7 +126,14 @@ class Peer:
         return Request(method, path, headers, raw, via, self, number)
 
     def start_tls(self, context: ssl.SSLContext) -> None:
-        self.sock = context.wrap_socket(self.sock, server_side=True, do_handshake_on_connect=False)
+        self._wait(select.POLLIN)
+        try:  # wrapping a connection that was reset already would leak a socket in Python 3.11
+            self.sock.recv(1, socket.MSG_PEEK)
+            self.sock = context.wrap_socket(
+                self.sock, server_side=True, do_handshake_on_connect=False
+            )
+        except OSError:
+            self._gone()
         while True:
             try:
                 return self.sock.do_handshake()

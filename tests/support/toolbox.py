@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
+from threading import Condition
 from typing import Any
 
 from claw.cancel import CancelToken
@@ -17,6 +17,27 @@ from claw.tools.base import ToolContext, ToolOutput, ToolRegistry
 from claw.tools.schema import problem_with
 
 
+class LiveOutput:
+    """What a running call has told; keeps the newest characters alone."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._changed = Condition()
+
+    def add(self, text: str) -> None:
+        with self._changed:
+            self._text = (self._text + text)[-10_000:]
+            self._changed.notify_all()
+
+    def clear(self) -> None:
+        self._text = ""
+
+    def wait_for(self, text: str) -> None:
+        """Until the call has told `text`, or for 20 s; then the test that waits fails by itself."""
+        with self._changed:
+            self._changed.wait_for(lambda: text in self._text, 20)
+
+
 class Toolbox:
     """Calls tools in one session; a ToolError becomes an is_error result."""
 
@@ -25,7 +46,7 @@ class Toolbox:
         self.env = dict(os.environ) if env is None else dict(env)
         self.tools = ToolRegistry(coding_tools(root))
         self.session = Session()
-        self.live: deque[str] = deque(maxlen=50)
+        self.live = LiveOutput()
 
     def context(self, name: str, cancel: CancelToken | None = None) -> ToolContext:
         tool = self.tools.get(name)
@@ -35,7 +56,7 @@ class Toolbox:
             cancel or CancelToken(),
             self.root,
             self.env,
-            self.live.append,
+            self.live.add,
             self.session.state(tool.family or name),
         )
 

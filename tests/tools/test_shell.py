@@ -27,8 +27,7 @@ def cancelled_after(
     box.live.clear()
 
     def cancel() -> None:
-        while ready not in "".join(box.live):
-            threading.Event().wait(0.002)
+        box.live.wait_for(ready)
         instants.append(time.monotonic())
         token.cancel("interrupt")
 
@@ -207,11 +206,9 @@ def test_kill_all_ends_a_command_in_its_grace(box: Toolbox) -> None:
     command = "trap 'echo term' TERM; echo go; while :; do sleep 400.21; done"
 
     def hurry() -> None:
-        while "go" not in "".join(box.live):
-            threading.Event().wait(0.002)
+        box.live.wait_for("go")
         token.cancel()
-        while "term" not in "".join(box.live):
-            threading.Event().wait(0.002)
+        box.live.wait_for("term")
         groups.kill_all()
 
     thread = threading.Thread(target=hurry)
