@@ -223,12 +223,14 @@ class ToolProgress(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished(Event):
-    """A call has its result. `duration_s` is the time it ran; questions don't count."""
+    """A call has its result. `duration_s` is the time it ran; questions don't count. `details` are
+    what the tool tells reporters beside its result (an exit code)."""
 
     type = "tool_finished"
     call: ToolCall
     result: ToolResult
     duration_s: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,7 @@ def _progress(work: Work) -> list[RunEvent]:
 
 def _finished(work: Work) -> ToolFinished:
     assert work.result is not None
-    return ToolFinished(work.call, work.result, work.duration_s)
+    return ToolFinished(work.call, work.result, work.duration_s, work.details)
 
 
 def _cut_words(message: Message) -> str:

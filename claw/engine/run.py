@@ -102,7 +102,7 @@ class Run:
             if not work.told:
                 result = work.settle(end)
                 self.session.call_ended(work.call, result)
-                events.append(ToolFinished(work.call, result, work.duration_s))
+                events.append(ToolFinished(work.call, result, work.duration_s, work.details))
         self.works = ()
         if self.producer is not None:
             self.producer.join(PRODUCER_GRACE_S)

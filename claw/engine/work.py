@@ -6,9 +6,10 @@ import contextvars
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock, Thread
+from typing import Any
 
 from claw.errors import Cancelled, ToolError
 from claw.messages import ToolCall, ToolResult
@@ -85,8 +86,8 @@ class LiveOutput:
 class Work:
     """One call on its way from the model to its result.
 
-    Touched by the engine's thread, but for `result` and `duration_s`, which the thread that runs
-    the call sets. ended: the engine has heard of the result; told: so has the reporter.
+    Touched by the engine's thread, but for `result`, `duration_s` and `details`, which the
+    thread that runs the call sets. ended: the engine has heard of the result; told: so has the reporter.
     """
 
     call: ToolCall
@@ -94,6 +95,7 @@ class Work:
     result: ToolResult | None = None
     output: LiveOutput = field(default_factory=LiveOutput)
     duration_s: float = 0.0
+    details: Mapping[str, Any] = field(default_factory=dict)
     ended: bool = False
     told: bool = False
     _thread: Thread | None = None
@@ -149,6 +151,7 @@ class Work:
             log.debug("the tool %s raised", self.call.name, exc_info=True)
             return self.failure(f"the tool itself failed: {type(error).__name__}: {error}")
         if isinstance(output, ToolOutput):
+            self.details = output.details
             return ToolResult(self.call.id, output.content, output.is_error)
         return ToolResult(self.call.id, output)
 

@@ -58,6 +58,7 @@ UNREACHABLE = (
     Row(InvalidURL, "the base URL can't be used: {cause}", None),
     Row(InvalidHeader, "a header can't be sent: {cause}", None),
     Row(LocationValueError, "the base URL can't be used: {cause}", None),
+    Row(ProxyError, "the proxy on the way to {host} doesn't work ({cause})", True),
     Row(
         socket.gaierror,
         "can't look up {host} at the moment. Is this machine online?",
@@ -76,7 +77,6 @@ UNREACHABLE = (
         "no TLS connection to {host} ({cause}). Does the server want http:// instead of https://?",
         False,
     ),
-    Row(ProxyError, "the proxy on the way to {host} doesn't work: {cause}", True),
     Row(ConnectionRefusedError, "nothing listens at {host}: is the server running there?", True),
     Row(TimeoutError, "{host} didn't answer within {seconds:g} s: is it up and reachable?", True),
     Row(OSError, "can't connect to {host}: {cause}", True),
@@ -186,6 +186,7 @@ def _wrapped_in(error: BaseException) -> Iterator[BaseException]:
 
 
 def _reason(error: BaseException) -> str:
-    """The error's own words on one line, without the wrapping that names our classes."""
+    """The words of the innermost system error, or else the error's own, on one line."""
+    error = [error, *(each for each in _wrapped_in(error) if isinstance(each, OSError))][-1]
     words = getattr(error, "verify_message", "") or getattr(error, "strerror", "") or str(error)
     return " ".join(words.split()) or type(error).__name__

@@ -47,11 +47,11 @@ def read_file_tool(workspace: Workspace) -> Tool:
                 page = read_page(file, first, end_line, context.cancel)
         except OSError as error:
             raise in_words(error, "read", place.name) from None
+        seen_in(context.state).note(place, page.digest)
         if not page.total:
             return f"({place.name} is empty)"
         if not page.lines:
             raise ToolError(f"{place.name} has only {page.total:,} lines")
-        seen_in(context.state).note(place, page.digest)
         return page.text()
 
     return read_file

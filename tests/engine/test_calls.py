@@ -120,9 +120,12 @@ def test_a_tool_output_says_by_itself_whether_it_is_an_error() -> None:
     @tool
     def half() -> ToolOutput:
         """Fails softly."""
-        return ToolOutput("exit code 1", is_error=True)
+        return ToolOutput("exit code 1", is_error=True, details={"exit_code": 1})
 
-    assert only_result(play(tool_turn("half"), tools=[half])) == ("exit code 1", True)
+    memory = play(tool_turn("half"), tools=[half])
+    assert only_result(memory) == ("exit code 1", True)
+    (finished,) = [e for e in memory.events if isinstance(e, ToolFinished)]
+    assert finished.details == {"exit_code": 1}
 
 
 def test_a_denial_tells_the_model_why() -> None:

@@ -74,6 +74,8 @@ def test_a_byte_order_mark_is_not_shown(box: Toolbox) -> None:
 def test_an_empty_file(box: Toolbox) -> None:
     (box.root / "a").touch()
     assert box.text("read_file", path="a") == "(a is empty)"
+    (box.root / "a").write_text("no longer")
+    assert "changed since" in box.refusal("write_file", path="a", content="x")
 
 
 @pytest.mark.parametrize(
