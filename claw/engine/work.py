@@ -87,7 +87,8 @@ class Work:
     """One call on its way from the model to its result.
 
     Touched by the engine's thread, but for `result`, `duration_s` and `details`, which the
-    thread that runs the call sets. ended: the engine has heard of the result; told: so has the reporter.
+    thread that runs the call sets. ended: the engine has heard of the result; told: so has the
+    reporter.
     """
 
     call: ToolCall
