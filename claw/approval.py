@@ -26,7 +26,8 @@ class Decision:
 Approver: TypeAlias = Callable[[ToolCall, Tool, CancelToken], Decision]
 """Contract: asked for every valid call, read-only ones too, in order, on the thread that called
 Engine.run. It may block; it should return soon once the token fires (what it then returns doesn't
-count) and may raise Cancelled. Anything else it raises ends the run and reaches the caller."""
+count) and may raise Cancelled. ToolError says that the call can't work (a tool's preview found
+out): the model gets its words. Anything else it raises ends the run and reaches the caller."""
 
 
 def allow_all(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:

@@ -8,12 +8,12 @@ fixture in conftest.py). After each cancel the history is whole, and the next tu
 from __future__ import annotations
 
 import os
-import signal
+import random
 import statistics
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -21,13 +21,17 @@ import pytest
 from claw import CancelToken, Engine, Reporter, RunStatus, Session
 from claw.providers import OpenAIChat, ScriptedProvider, text_turn
 from claw.session import orphan_results, unanswered_calls
-from tests.support.routes import ROUTES, Route, wait_for_socket
+from tests.support.interrupting import interrupt_main
+from tests.support.routes import ROUTES, Route, connecting_to
 from tests.support.server import (
+    Behaviour,
     Server,
+    drip,
     flood,
     headers_then_silence,
     never_answer,
     one_delta_then_silence,
+    reply,
     serve,
     status,
     unanswered_port,
@@ -53,23 +57,25 @@ class Watching(Reporter):
 
 @dataclass
 class Scene:
-    """A run that is about to get stuck: `reached` returns once it is. `server` if one is met."""
+    """A run that is about to get stuck: `reached` returns once it is. server: the one that must
+    see the disconnect, if there is one."""
 
     provider: OpenAIChat
     reached: Callable[[Watching], object]
     server: Server | None = None
 
 
-Setting = Callable[[Route], "contextmanager[Scene]"]
+State = Callable[[Route], AbstractContextManager[Scene]]
 
 
 def at_server(
-    behaviour: Callable[..., None], reached: Callable[[Server, Watching], object]
-) -> Callable[[Route], Iterator[Scene]]:
+    behaviour: Behaviour, reached: Callable[[Server, Watching], object], *, connected: bool = True
+) -> State:
     @contextmanager
     def scene(route: Route) -> Iterator[Scene]:
         with route.to(behaviour) as (provider, server):
-            yield Scene(provider, lambda watching: reached(server, watching), server)
+            met = server if connected else None
+            yield Scene(provider, lambda watching: reached(server, watching), met)
 
     return scene
 
@@ -91,6 +97,7 @@ def stalled_handshake(route: Route) -> Iterator[Scene]:
 @contextmanager
 def unanswered_connect(route: Route) -> Iterator[Scene]:
     with unanswered_port() as port:
+        filled = connecting_to(port)
         address = f"127.0.0.1:{port}"
         scheme = "https" if route.tls else "http"
         provider = OpenAIChat(
@@ -98,8 +105,14 @@ def unanswered_connect(route: Route) -> Iterator[Scene]:
             base_url=f"{scheme}://model.test/v1" if route.proxy else f"{scheme}://{address}/v1",
             proxies={"all": f"http://{address}"} if route.proxy else {},
         )
-        yield Scene(provider, lambda watching: wait_for_socket(port))
-        provider.close()
+        with closing(provider):
+            yield Scene(provider, lambda watching: wait_until_connecting(port, filled))
+
+
+def wait_until_connecting(port: int, filled: int) -> None:
+    """Until one more socket than those that fill the port's queue is connecting to it."""
+    while connecting_to(port) <= filled:
+        pass
 
 
 @contextmanager
@@ -123,7 +136,7 @@ def stuck_look_up(route: Route) -> Iterator[Scene]:
 
 FRESH = [route for route in ROUTES if not route.reused]
 TLS = [route for route in FRESH if route.tls]
-STATES: list[tuple[str, Callable[[Route], Iterator[Scene]], list[Route]]] = [
+STATES: list[tuple[str, State, list[Route]]] = [
     ("look-up", stuck_look_up, FRESH),
     ("connect", unanswered_connect, FRESH),
     ("handshake", stalled_handshake, TLS),
@@ -131,11 +144,15 @@ STATES: list[tuple[str, Callable[[Route], Iterator[Scene]], list[Route]]] = [
     ("first event", at_server(headers_then_silence, asked), ROUTES),
     ("silent stream", at_server(one_delta_then_silence, told("text")), ROUTES),
     ("flood", at_server(flood, told("text")), ROUTES),
-    ("retry wait", at_server(status(503, "busy", Retry_After="60"), told("retry")), ROUTES),
+    (
+        "retry wait",
+        at_server(status(503, "busy", Retry_After="60"), told("retry"), connected=False),
+        ROUTES,
+    ),
 ]
 EVERY_STATE = [
-    pytest.param(scene, route, id=f"{name}-{route.name}")
-    for name, scene, routes in STATES
+    pytest.param(state, route, id=f"{name}-{route.name}")
+    for name, state, routes in STATES
     for route in routes
 ]
 
@@ -148,103 +165,92 @@ def median_ms(seconds: list[float]) -> float:
     return statistics.median(seconds) * 1000
 
 
-@pytest.mark.parametrize(("scene", "route"), EVERY_STATE)
-def test_by_another_thread(scene: Callable[..., contextmanager], route: Route) -> None:  # type: ignore[type-arg]
-    back: list[float] = []
-    seen: list[float] = []
-    for _ in range(REPETITIONS):
-        with scene(route) as stage:  # type: ignore[attr-defined]
-            token, session, watching = CancelToken(), Session(), Watching()
-            cancelled_at: list[float] = []
+def cancelled_by_a_thread(scene: Scene, session: Session) -> tuple[float, float]:
+    """The monotonic times of the cancel and of the return to the caller."""
+    token, watching = CancelToken(), Watching()
+    cancelled_at: list[float] = []
 
-            def cancel(stage: Scene = stage, watching: Watching = watching) -> None:
-                stage.reached(watching)
-                cancelled_at.append(time.monotonic())
-                token.cancel("interrupt")
+    def cancel() -> None:
+        scene.reached(watching)
+        cancelled_at.append(time.monotonic())
+        token.cancel("interrupt")
 
-            canceller = threading.Thread(target=cancel)
-            canceller.start()
-            engine = Engine(stage.provider, reporter=watching)
-            result = engine.run(session, "hello", cancel=token)
-            back.append(time.monotonic() - cancelled_at[0])
-            canceller.join()
-            assert (result.status, result.cancel_reason) == (RunStatus.CANCELLED, "interrupt")
-            note_disconnect(stage, cancelled_at[0], seen)
-            assert whole(session)
-            assert Engine(ScriptedProvider(text_turn("ok"))).run(session, "again").text == "ok"
-    assert median_ms(back) < CALLER_MS
-    assert not seen or median_ms(seen) < SERVER_MS
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    result = Engine(scene.provider, reporter=watching).run(session, "hello", cancel=token)
+    returned_at = time.monotonic()
+    canceller.join()
+    assert (result.status, result.cancel_reason) == (RunStatus.CANCELLED, "interrupt")
+    return cancelled_at[0], returned_at
 
 
-@pytest.mark.parametrize(("scene", "route"), EVERY_STATE)
-def test_by_a_keyboard_interrupt(scene: Callable[..., contextmanager], route: Route) -> None:  # type: ignore[type-arg]
+def interrupted_on_the_keyboard(scene: Scene, session: Session) -> tuple[float, float]:
     """As in a script with Python's own handler: KeyboardInterrupt on the caller's thread."""
-    main = threading.main_thread().ident
-    assert main is not None
+    watching, over = Watching(), threading.Event()
+    struck_at: list[float] = []
+
+    def interrupt() -> None:
+        scene.reached(watching)
+        struck_at.append(interrupt_main(over))
+
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    with pytest.raises(KeyboardInterrupt):
+        Engine(scene.provider, reporter=watching).run(session, "hello")
+    returned_at = time.monotonic()
+    over.set()
+    interrupter.join()
+    return struck_at[0], returned_at
+
+
+@pytest.mark.parametrize("cancelled", [cancelled_by_a_thread, interrupted_on_the_keyboard])
+@pytest.mark.parametrize(("state", "route"), EVERY_STATE)
+def test_the_caller_is_back_the_server_knows_and_the_next_turn_is_normal(
+    state: State,
+    route: Route,
+    cancelled: Callable[[Scene, Session], tuple[float, float]],
+) -> None:
     back: list[float] = []
     seen: list[float] = []
     for _ in range(REPETITIONS):
-        with scene(route) as stage:  # type: ignore[attr-defined]
-            session, watching, struck_at = Session(), Watching(), []
-
-            def interrupt(stage: Scene = stage, watching: Watching = watching) -> None:
-                stage.reached(watching)
-                struck_at.append(time.monotonic())
-                signal.pthread_kill(main, signal.SIGINT)
-
-            interrupter = threading.Thread(target=interrupt)
-            interrupter.start()
-            with pytest.raises(KeyboardInterrupt):
-                Engine(stage.provider, reporter=watching).run(session, "hello")
-            back.append(time.monotonic() - struck_at[0])
-            interrupter.join()
-            note_disconnect(stage, struck_at[0], seen)
+        with state(route) as scene:
+            session = Session()
+            cancelled_at, returned_at = cancelled(scene, session)
+            back.append(returned_at - cancelled_at)
+            if scene.server is not None:
+                seen.append(max(0.0, scene.server.wait_disconnect() - cancelled_at))
             assert whole(session)
             assert Engine(ScriptedProvider(text_turn("ok"))).run(session, "again").text == "ok"
     assert median_ms(back) < CALLER_MS
     assert not seen or median_ms(seen) < SERVER_MS
-
-
-def note_disconnect(stage: Scene, since: float, seen: list[float]) -> None:
-    """Once there was a connection that is still in use, the server sees it go."""
-    if stage.server is not None and stage.server.peers:
-        seen.append(max(0.0, stage.server.wait_disconnect() - since))
 
 
 @pytest.mark.stress
 def test_a_late_cancel_of_one_run_never_hurts_another_on_the_same_connection() -> None:
-    from tests.support.server import reply
-
-    with serve(reply("Hel", "lo")) as server, ExitStack() as stack:
+    with serve(reply("Hel", "lo")) as server:
         provider = OpenAIChat("m", base_url=server.url, max_retries=0)
-        stack.callback(provider.close)
-        for round_ in range(500):
-            token = CancelToken()
-            timer = threading.Timer(0.0005 * (round_ % 8), token.cancel)
-            timer.start()
-            Engine(provider).run(Session(), "one", cancel=token)
-            result = Engine(provider).run(Session(), "two")
-            assert (result.status, result.text) == (RunStatus.COMPLETED, "Hello")
-            timer.join()
+        with closing(provider):
+            for round_ in range(500):
+                token = CancelToken()
+                timer = threading.Timer(0.0005 * (round_ % 8), token.cancel)
+                timer.start()
+                Engine(provider).run(Session(), "one", cancel=token)
+                result = Engine(provider).run(Session(), "two")
+                assert (result.status, result.text) == (RunStatus.COMPLETED, "Hello")
+                timer.join()
 
 
 @pytest.mark.stress
 def test_random_cancels_leave_none_stuck() -> None:
-    import random
-
-    from tests.support.server import drip
-
     dice = random.Random(3)
-    with serve(drip("some words that take a while", 0.0005)) as server, ExitStack() as stack:
+    with serve(drip("some words that take a while", 0.0005)) as server:
         provider = OpenAIChat("m", base_url=server.url)
-        stack.callback(provider.close)
-        for _ in range(500):
-            token, session = CancelToken(), Session()
-            timer = threading.Timer(dice.random() * 0.03, token.cancel)
-            timer.start()
-            result = Engine(provider).run(session, "go", cancel=token)
-            timer.join()
-            assert result.status in (RunStatus.COMPLETED, RunStatus.CANCELLED)
-            assert whole(session)
-    with suppress(ValueError):
-        statistics.median([])
+        with closing(provider):
+            for _ in range(500):
+                token, session = CancelToken(), Session()
+                timer = threading.Timer(dice.random() * 0.03, token.cancel)
+                timer.start()
+                result = Engine(provider).run(session, "go", cancel=token)
+                timer.join()
+                assert result.status in (RunStatus.COMPLETED, RunStatus.CANCELLED)
+                assert whole(session)

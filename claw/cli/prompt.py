@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 PROMPT = "claw> "
 MORE = "...   "
 
-ReadLine: TypeAlias = Callable[[str], str]
-"""Contract: shows the prompt with the given text typed in already, and returns the line that was
-entered, without its end. Called on the main thread."""
+ReadLine: TypeAlias = Callable[[str, str], str]
+"""Contract: shows a prompt with a text typed in already, and returns the line that was entered,
+without its end. Called on the main thread."""
 
 
 def line_reader(history: Path) -> ReadLine:
@@ -38,7 +38,7 @@ def continued(line: str, read: ReadLine) -> str:
     lines = [line]
     while lines[-1].endswith("\\"):
         lines[-1] = lines[-1][:-1]
-        lines.append(read(""))
+        lines.append(read(MORE, ""))
     return "\n".join(lines)
 
 
@@ -47,17 +47,17 @@ def _prompt_toolkit(history: Path) -> ReadLine:
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.output.vt100 import Vt100_Output
 
+    output = Vt100_Output.from_pty(sys.stdout, os.environ.get("TERM"))
     # Never ask where the cursor is: the terminal types its answer, and it may come too late.
-    output = Vt100_Output.from_pty(sys.stdout, os.environ.get("TERM"), enable_cpr=False)
+    output.enable_cpr = False
     session: PromptSession[str] = PromptSession(
-        PROMPT,
         history=FileHistory(str(history)),
         key_bindings=_backslash_enter(),
         prompt_continuation=lambda width, line, wrapped: "" if wrapped else MORE,
         enable_history_search=True,
         output=output,
     )
-    return lambda typed: session.prompt(default=typed)
+    return lambda prompt, typed: session.prompt(prompt, default=typed)
 
 
 def _backslash_enter() -> KeyBindings:
@@ -84,14 +84,16 @@ def _readline(history: Path) -> ReadLine:
     try:
         import readline
     except ImportError:
-        return lambda typed: input(PROMPT + typed)
+        return lambda prompt, typed: typed + input(prompt + typed)
+    if "libedit" not in (readline.__doc__ or ""):  # which has no such setting
+        readline.parse_and_bind("set enable-bracketed-paste on")  # Python turns it off
     with suppress(OSError):
         readline.read_history_file(history)
 
-    def read(typed: str) -> str:
+    def read(prompt: str, typed: str) -> str:
         readline.set_startup_hook(lambda: readline.insert_text(typed))
         try:
-            line = input(PROMPT)
+            line = input(prompt)
         finally:
             readline.set_startup_hook(None)
         if line.strip():

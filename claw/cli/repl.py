@@ -99,7 +99,7 @@ class Repl:
             self._terminal.give_back(rest)
             _say(PROMPT + ahead)
             return ahead
-        return continued(self._read(ahead), self._read)
+        return continued(self._read(PROMPT, ahead), self._read)
 
     def _turn(self, prompt: str) -> None:
         state = self._state

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from claw.approval import Approver, Decision
+from claw.approval import Approver
 from claw.channel import Channel
 from claw.engine.limits import calls_are_whole
 from claw.engine.run import TICK_S, Batch, Run, Waiting
 from claw.engine.work import LiveOutput, Work
+from claw.errors import ToolError
 from claw.events import RunEvent, RunStatus, ToolFinished, ToolProgress, ToolStarted
 from claw.messages import Message
 from claw.session import NOT_RUN
@@ -96,10 +97,13 @@ def _judge_all(
 
 def _judge(run: Run, rules: CallRules, work: Work) -> RunStatus | None:
     """Refuses the call where it must not run. Returns the status that ends the run, if one does."""
-    verdict: str | RunStatus | None = None
+    verdict: str | RunStatus | None = _fault(work, rules.tools)
     if run.repeats.too_many(work.call):
-        verdict = _ask(run, rules.on_repeat, work) if rules.on_repeat else RunStatus.LOOP
-    verdict = verdict or _fault(work, rules.tools) or _ask(run, rules.approver, work)
+        if rules.on_repeat is None:
+            verdict = RunStatus.LOOP
+        elif verdict is None:
+            verdict = _ask(run, rules.on_repeat, work)
+    verdict = verdict or _ask(run, rules.approver, work)
     if isinstance(verdict, RunStatus):
         return verdict
     if verdict is not None:
@@ -121,7 +125,11 @@ def _fault(work: Work, tools: ToolRegistry) -> str | None:
 
 def _ask(run: Run, approver: Approver, work: Work) -> str | RunStatus | None:
     """None when allowed, else the words of the refusal, or the status that ends the run."""
-    decision = approver(work.call, work.tool, run.token) if work.tool else Decision(True)
+    assert work.tool is not None
+    try:
+        decision = approver(work.call, work.tool, run.token)
+    except ToolError as error:
+        return error.message  # its preview found that the call can't work
     run.token.raise_if_cancelled()
     if decision.end is not None:
         return decision.end

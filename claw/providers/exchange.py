@@ -41,8 +41,9 @@ class HTTPExchange:
 
     @property
     def began(self) -> bool:
-        """Something of the reply has come, so the request must not be sent again."""
-        return self._reader.began
+        """Something that belongs to the reply has come, so the request must not be sent again. A
+        first chunk that only names the role, or a ping, is no part of it: nothing was shown."""
+        return self._reader.belonging > 0
 
     def __iter__(self) -> Iterator[StreamEvent]:
         guard = SocketGuard(self._cancel, self._endpoint.resolver)

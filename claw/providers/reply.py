@@ -37,7 +37,7 @@ class ReplyReader:
     ended: nothing that still comes counts: `[DONE]`, the dialect's end mark, or a fault. Stop
         reading; `finish` gives the Message or raises the fault.
     settling: the finish reason came; what belongs to the reply may still follow for a while.
-    began: a first good payload came, so the request must not be sent again unseen.
+    began: a first good payload came, so what answers is a model server.
     belonging: grows with whatever belongs to the reply; pings and comments don't move it.
     """
 

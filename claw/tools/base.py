@@ -62,7 +62,7 @@ class Tool:
     the schema. It returns the result's text or a ToolOutput; ToolError is a failure in words for
     the model, Cancelled is right after `cancel` fired, anything else is reported as a fault of the
     tool and the run goes on. `preview` and `caution` are called on the engine's thread, must be
-    quick, and change nothing.
+    quick, and change nothing; `preview` raises ToolError for a call that is bound to fail.
     """
 
     name: str

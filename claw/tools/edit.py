@@ -35,12 +35,9 @@ def edit_file_tool(workspace: Workspace) -> Tool:
         return workspace.write_caution(arguments["path"])
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        try:
-            place = workspace.locate(arguments["path"])
-            before = _content_to_edit(place)
-            after, _ = apply_edits(before, arguments["edits"])
-        except ToolError as refusal:
-            return refusal.message
+        place = workspace.locate(arguments["path"])
+        before = _content_to_edit(place)
+        after, _ = apply_edits(before, arguments["edits"])
         return unified_diff(before, after, place.name)
 
     @tool(family="files", preview=preview, caution=caution)

@@ -64,12 +64,9 @@ def write_file_tool(workspace: Workspace) -> Tool:
         return workspace.write_caution(arguments["path"])
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        try:
-            place = workspace.locate(arguments["path"])
-            before = current_content(place)
-            after = encoded(arguments["content"])
-        except ToolError as refusal:
-            return refusal.message
+        place = workspace.locate(arguments["path"])
+        before = current_content(place)
+        after = encoded(arguments["content"])
         nothing_to_show = "is new and empty" if before is None else "already holds just this"
         return unified_diff(before, after, place.name) or f"{place.name} {nothing_to_show}"
 

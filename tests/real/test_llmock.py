@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("llmock") is None, reason="not installed: llmock"),
 ]
 
-IDLE_S = 0.5
+IDLE_S = 2.0
 STALL_S = 20  # far longer than claw waits, and the test too
 ANSWER = "Paris, of course, as everybody knows."
 MID_TEXT = 4  # chunks: the role, and three words

@@ -29,7 +29,7 @@ import pyte
 HOLDER = (
     'trap : INT TERM HUP; sh -c \'echo "[pid $$]"; exec "$@"\' sh "$@"; echo "[exit $?]"; read _'
 )
-PATIENCE_S = 15.0
+PATIENCE_S = 10.0
 
 
 class Terminal:
@@ -133,7 +133,8 @@ class Terminal:
     def _until(self, condition: Any, complaint: str) -> Any:
         end = time.monotonic() + PATIENCE_S
         while not (value := condition()):
-            if time.monotonic() > end:
+            over = re.search(r"\[exit \d+\]", self.text)
+            if over or time.monotonic() > end:
                 raise AssertionError(f"{complaint}; the screen is:\n{self.text}")
             self._read(0.05)
         return value
