@@ -134,6 +134,7 @@ def stuck_look_up(route: Route) -> Iterator[Scene]:
     release.set()
 
 
+BUSY = status(503, "busy", Retry_After="60")
 FRESH = [route for route in ROUTES if not route.reused]
 TLS = [route for route in FRESH if route.tls]
 STATES: list[tuple[str, State, list[Route]]] = [
@@ -146,7 +147,7 @@ STATES: list[tuple[str, State, list[Route]]] = [
     ("flood", at_server(flood, told("text")), ROUTES),
     (
         "retry wait",
-        at_server(status(503, "busy", Retry_After="60"), told("retry"), connected=False),
+        at_server(BUSY, told("retry"), connected=False),
         ROUTES,
     ),
 ]
