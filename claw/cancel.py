@@ -54,9 +54,13 @@ class ParkingLot:
             self._places.remove(place)
 
     def wake_all(self) -> None:
-        with suppress(IndexError):  # another waker was faster
-            while self._places:
-                self._places.popleft().release()
+        places = self._places
+        while places:  # as a rule nobody sleeps, so this is all that a send pays
+            try:
+                place = places.popleft()
+            except IndexError:
+                return  # another waker was faster
+            place.release()
 
 
 class CancelToken:

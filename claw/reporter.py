@@ -23,6 +23,9 @@ class Reporter:
 
     def on_event(self, event: ev.RunEvent) -> None:
         """Gets every RunEvent."""
+        if type(event) is ev.TextDelta:  # by far the most frequent
+            self.on_text_delta(event.text)
+            return
         dispatch = DISPATCH.get(type(event))
         if dispatch is not None:
             dispatch(self, event)
@@ -78,7 +81,14 @@ class Muting(Reporter):
     def on_event(self, event: ev.RunEvent) -> None:
         if type(event) is ev.RunStarted:
             self._muted = False
-        self._guarded(self._reporter.on_event, event)
+        if self._muted:
+            return
+        try:
+            self._reporter.on_event(event)
+        except BrokenPipeError:
+            raise  # the engine ends the run; a Tee goes on telling its others
+        except Exception:
+            self._mute()
 
     def flush(self) -> None:
         self._guarded(self._reporter.flush)
@@ -96,11 +106,14 @@ class Muting(Reporter):
         try:
             method(*arguments)
         except BrokenPipeError:
-            raise  # the engine ends the run; a Tee goes on telling its others
+            raise
         except Exception:
-            self._muted = True
-            name = type(self._reporter).__name__
-            log.exception("%s raised; it is muted for the rest of this run", name)
+            self._mute()
+
+    def _mute(self) -> None:
+        self._muted = True
+        name = type(self._reporter).__name__
+        log.exception("%s raised; it is muted for the rest of this run", name)
 
 
 class Tee(Reporter):

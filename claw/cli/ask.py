@@ -52,7 +52,7 @@ class Asker:
             return Decision(False, ask_words(self._terminal, "tell the model: ", cancel))
         if key == "a":
             self._rules.grant(call)
-            self._terminal.tell(f"allowed until claw is left: {_covered(call)}\n")
+            self._terminal.tell(f"allowed for this session: {_covered(call)}\n")
         return Decision(key in "ya")
 
     def _question(self, call: ToolCall, tool: Tool, cancel: CancelToken, why: str = "") -> str:
@@ -68,8 +68,10 @@ class Asker:
             *(f"    {line}" for line in what),
             "",
             *(self._paint(words, "caution") for words in warnings),
-            f"y  yes, once      a  from now on: {_covered(call)}",
-            "n  no             w  no, with words for the model",
+            "y  yes, once",
+            f"a  yes, for this session: {_covered(call)}",
+            "n  no",
+            "w  no, with words for the model",
         ]
         return "\n".join(lines) + "\n"
 
@@ -83,6 +85,6 @@ def _in_words(call: ToolCall) -> str:
 
 
 def _covered(call: ToolCall) -> str:
-    """What `a` will let pass from now on."""
-    name, command = grant_of(call)
-    return f"{name} with exactly this command" if command else f"every {visible(name)} call"
+    """What `a` will let pass: the same as `claw.approval.grant_of`, in words."""
+    name, _ = grant_of(call)
+    return "exactly this command" if name == "bash" else f"every {visible(name)} call"

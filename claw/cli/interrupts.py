@@ -33,7 +33,7 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import Thread
+from threading import Event, Thread, get_ident
 from types import FrameType
 from typing import Any
 
@@ -41,7 +41,9 @@ from claw.cancel import CancelToken
 
 REASONS = {signal.SIGINT: "interrupt", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+SECOND_TRY_S = 0.05
 EXIT_CTRL_C = 128 + signal.SIGINT
+EXIT_HANG_UP = 128 + signal.SIGHUP
 
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -68,54 +70,35 @@ def armed(
     Ctrl-C, on the watcher's thread, right before the process is left: it restores the terminal
     and kills process groups, must not block, and what it raises is ignored.
     """
-    ending, turn_over, ctrl_c = Ending(), False, 0
+    ending, turn_over, heard, handled = Ending(), False, 0, 0
+
+    def watch(number: signal.Signals) -> None:
+        nonlocal heard
+        ending.signal = ending.signal or number
+        cancel.cancel(REASONS[number])
+        heard += number is signal.SIGINT
+        if heard == 3:
+            with suppress(Exception):
+                if last_resort is not None:
+                    last_resort()
+            os._exit(EXIT_CTRL_C)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        nonlocal ctrl_c
-        ctrl_c += number == signal.SIGINT
-        if number == signal.SIGINT and ctrl_c == 2 and not turn_over:
+        nonlocal handled
+        handled += number == signal.SIGINT
+        if number == signal.SIGINT and handled == 2 and not turn_over:
             raise KeyboardInterrupt
 
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)  # set_wakeup_fd demands it
-    watcher = Thread(
-        target=_watch, args=(reader, cancel, ending, last_resort), name="claw-sigint", daemon=True
-    )
-    watcher.start()
-    previous_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    previous = _install(dict.fromkeys(REASONS, handle))
-    try:
-        yield ending
-    finally:
-        # The handler raises once at most, so at most one of these steps is broken off.
+    with _watched(watch):
+        previous = _install(dict.fromkeys(REASONS, handle))
         try:
-            turn_over = True
+            yield ending
         finally:
-            _install(previous)
-            signal.set_wakeup_fd(previous_fd)
-            os.close(writer)
-            watcher.join()
-            os.close(reader)
-
-
-def _watch(
-    reader: int, cancel: CancelToken, ending: Ending, last_resort: Callable[[], object] | None
-) -> None:
-    """Reads signal numbers until the pipe is closed."""
-    ctrl_c = 0
-    while numbers := os.read(reader, 64):
-        for number in numbers:
-            if number not in REASONS:
-                continue
-            came = signal.Signals(number)
-            ending.signal = ending.signal or came
-            cancel.cancel(REASONS[came])
-            ctrl_c += came is signal.SIGINT
-            if ctrl_c == 3:
-                with suppress(Exception):
-                    if last_resort is not None:
-                        last_resort()
-                os._exit(EXIT_CTRL_C)
+            # The handler raises once at most, so at most one of these steps is broken off.
+            try:
+                turn_over = True
+            finally:
+                _install(previous)
 
 
 @contextmanager
@@ -123,17 +106,53 @@ def ended_by_signals() -> Iterator[None]:
     """For the time between turns, on the main thread: TERM and HUP leave as SystemExit(143 or 129).
 
     Every `finally` runs on the way. It is a SystemExit because an event loop, such as the one of
-    prompt_toolkit, lets only that and KeyboardInterrupt through.
+    prompt_toolkit, lets only that and KeyboardInterrupt through. A signal that comes right before
+    the main thread goes to sleep in C code (the `select` of readline) would be handled at the
+    next key only; so the watcher sends it again until the handler has run.
     """
+    left, main = Event(), get_ident()
+
+    def watch(number: signal.Signals) -> None:
+        while number in ENDING and not left.wait(SECOND_TRY_S):
+            signal.pthread_kill(main, number)
 
     def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        if not left.is_set():
+            left.set()
+            raise SystemExit(128 + number)
 
-    previous = _install(dict.fromkeys(ENDING, leave))
+    with _watched(watch):
+        previous = _install(dict.fromkeys(ENDING, leave))
+        try:
+            yield
+        finally:
+            left.set()
+            _install(previous)
+
+
+@contextmanager
+def _watched(heard: Callable[[signal.Signals], None]) -> Iterator[None]:
+    """Tells `heard` of the signals as they come, on the thread `claw-sigint`."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)  # set_wakeup_fd demands it
+    watcher = Thread(target=_read, args=(reader, heard), name="claw-sigint", daemon=True)
+    watcher.start()
+    previous = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:
         yield
     finally:
-        _install(previous)
+        signal.set_wakeup_fd(previous)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)
+
+
+def _read(reader: int, heard: Callable[[signal.Signals], None]) -> None:
+    """Until the pipe is closed. Other numbers come too: whatever has a Python handler."""
+    while numbers := os.read(reader, 64):
+        for number in numbers:
+            if number in REASONS:
+                heard(signal.Signals(number))
 
 
 def _install(handlers: Mapping[signal.Signals, Any]) -> dict[signal.Signals, Any]:

@@ -13,11 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from claw.errors import ConfigError
+
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 PROMPT = "claw> "
 MORE = "...   "
+TERMINAL_LINE_BYTES = 4095
 
 ReadLine: TypeAlias = Callable[[str, str], str]
 """Contract: shows a prompt with a text typed in already, and returns the line that was entered,
@@ -57,7 +60,20 @@ def _prompt_toolkit(history: Path) -> ReadLine:
         enable_history_search=True,
         output=output,
     )
-    return lambda prompt, typed: session.prompt(prompt, default=typed)
+
+    def read(prompt: str, typed: str) -> str:
+        try:
+            return session.prompt(prompt, default=typed)
+        except SystemExit:  # a signal, which may have cut short the event loop's own tidying
+            output.disable_bracketed_paste()
+            output.enable_autowrap()
+            output.reset_attributes()
+            output.show_cursor()
+            output.write_raw("\r\n")
+            output.flush()
+            raise
+
+    return read
 
 
 def _backslash_enter() -> KeyBindings:
@@ -84,7 +100,7 @@ def _readline(history: Path) -> ReadLine:
     try:
         import readline
     except ImportError:
-        return lambda prompt, typed: typed + input(prompt + typed)
+        return _bare
     if "libedit" not in (readline.__doc__ or ""):  # which has no such setting
         readline.parse_and_bind("set enable-bracketed-paste on")  # Python turns it off
     with suppress(OSError):
@@ -102,6 +118,17 @@ def _readline(history: Path) -> ReadLine:
         return line
 
     return read
+
+
+def _bare(prompt: str, typed: str) -> str:
+    """A Python without readline: the terminal edits the line, and drops what is over 4 kB."""
+    line = typed + input(prompt + typed)
+    if len(line.encode("utf-8", "replace")) >= TERMINAL_LINE_BYTES:
+        raise ConfigError(
+            "not sent: the terminal cuts lines at 4 kB, and this Python has no readline; "
+            "pip install 'claw-engine[terminal]' mends it"
+        )
+    return line
 
 
 def _make_private(history: Path) -> None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 
 from claw.cli import failures
 from claw.cli.ask import Asker
 from claw.cli.assemble import Workbench
-from claw.cli.interrupts import ENDING, EXIT_CTRL_C, ended_by_signals
+from claw.cli.interrupts import ENDING, EXIT_CTRL_C, EXIT_HANG_UP, ended_by_signals
 from claw.cli.prompt import PROMPT, continued, line_reader
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
 from claw.cli.slash import State, is_command, run_command
-from claw.cli.streams import abandon_output
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.errors import ClawError, ConfigError
@@ -35,13 +33,18 @@ def run_repl(bench: Workbench, terminal: Terminal | None = None) -> int:
         raise ConfigError('the prompt needs a terminal: use claw run "what to do" instead')
     try:
         with ended_by_signals():
-            return Repl(bench, terminal).run()
+            code = Repl(bench, terminal).run()
     except SystemExit as leaving:
-        if leaving.code == 128 + signal.SIGHUP:
-            abandon_output()  # the window is closed: nothing can be written any more
-        raise
+        code = int(leaving.code or 0)
+    except OSError:
+        if not terminal.gone:
+            raise
     finally:
         terminal.restore()
+    if terminal.gone:  # whatever was noticed first: the signal, the end of input, a failed write
+        terminal.abandon()
+        return EXIT_HANG_UP
+    return code
 
 
 class Repl:
@@ -113,7 +116,6 @@ class Repl:
             _say("\n[left at once: what was going on may end a moment later]")
             return
         finally:
-            token.cancel("over")
             state.turns += 1
         state.usage += result.usage
         if ending.signal in ENDING:

@@ -40,6 +40,15 @@ class Terminal:
         asks, shows = os.isatty(0) and os.isatty(2), os.isatty(1)
         return cls(0, sys.stderr, can_ask=asks, shows=shows)
 
+    @property
+    def gone(self) -> bool:
+        """Whether the window is closed: nothing can be read or written there any more."""
+        try:
+            termios.tcgetattr(self.fd)
+        except termios.error:
+            return True
+        return False
+
     def tell(self, text: str) -> None:
         """Writes a part of a question, at once."""
         self._stream.write(text)
@@ -71,8 +80,10 @@ class Terminal:
             yield
 
     def restore(self) -> None:
-        """The modes of the start, at once. From any thread."""
-        if self._at_start is not None:
+        """The modes of the start, at once. From any thread; nothing if the window is closed."""
+        if self._at_start is None:
+            return
+        with suppress(termios.error):
             termios.tcsetattr(self.fd, termios.TCSANOW, self._at_start)
 
     def set_aside_typed_ahead(self) -> None:
@@ -93,6 +104,14 @@ class Terminal:
     def give_back(self, text: str) -> None:
         """Puts text that a prompt could not use yet in front of what was set aside."""
         self._typed_ahead = text + self._typed_ahead
+
+    def abandon(self) -> None:
+        """After the window was closed: what is still buffered goes nowhere, so that exiting
+        doesn't fail on it, which would change the exit code."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            os.dup2(nowhere, descriptor)
+        os.close(nowhere)
 
     def _in_foreground(self) -> bool:
         """A background job that changes the modes is stopped by the terminal."""

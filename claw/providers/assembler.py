@@ -16,7 +16,10 @@ from claw.providers.fragments import mend
 from claw.providers.openai_calls import ChatCalls
 from claw.providers.openai_reasoning import join_details
 from claw.providers.server_errors import read_error
+from claw.providers.templates import Hole
 from claw.providers.usage import chat_usage
+
+REASONING_FIELDS = ("reasoning_content", "reasoning")
 
 
 class Assembler(Protocol):
@@ -38,6 +41,10 @@ class Assembler(Protocol):
         """The dialect's own end mark came: nothing after it counts."""
 
     def fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int: ...
+
+    def hole_in(self, payload: dict[str, Any]) -> Hole | None:
+        """The one string by which chunks like `payload`, which was just folded, differ; None if
+        it did more than add that string. Not asked after the finish reason. See templates.py."""
 
     def message(self) -> Message: ...
 
@@ -77,6 +84,23 @@ class ChatAssembler:
         if not self._draft.model and isinstance(model := payload.get("model"), str):
             self._draft.model = mend(model)
         return size
+
+    def hole_in(self, payload: dict[str, Any]) -> Hole | None:
+        """The text, reasoning or arguments of a chunk that says nothing else. See Assembler."""
+        choice = _choice_0(payload.get("choices")) or {}
+        delta = choice.get("delta")
+        if type(delta) is not dict or choice.get("finish_reason"):
+            return None
+        said = [key for key, value in delta.items() if value and key != "role"]
+        if said == ["tool_calls"]:
+            return self._calls.hole_in(delta["tool_calls"])
+        if len(said) != 1 or type(delta[said[0]]) is not str:
+            return None
+        if said == ["content"]:
+            return Hole(delta, "content", self._text_part().add)
+        if said[0] in REASONING_FIELDS:
+            return Hole(delta, said[0], self._reasoning_part().add)
+        return None
 
     def message(self) -> Message:
         """The whole reply."""
@@ -128,7 +152,7 @@ class ChatAssembler:
     def _fold_reasoning(self, delta: dict[str, Any], deltas: list[StreamEvent]) -> int:
         size = 0
         said = ""
-        for field in ("reasoning_content", "reasoning"):
+        for field in REASONING_FIELDS:
             text = delta.get(field)
             if isinstance(text, str) and text and text != said:  # some send it in both
                 said = text

@@ -10,6 +10,7 @@ from typing import Any
 from claw.events import StreamEvent
 from claw.providers.draft import CallPart, Draft
 from claw.providers.nesting import Nesting
+from claw.providers.templates import Hole
 
 
 class ChatCalls:
@@ -47,11 +48,29 @@ class ChatCalls:
         self._last = call
         if extra := piece.get("extra_content"):  # Gemini's thought signature
             call.opaque = {"extra_content": extra}
-        if fragment:
-            size += call.add(fragment, deltas)
-            if not call.server_id:
-                self._nesting.setdefault(call, Nesting()).add(fragment)
-        return size
+        return size + self._add(call, fragment, deltas) if fragment else size
+
+    def hole_in(self, pieces: Any) -> Hole | None:
+        """The fragment of a chunk that only adds to a call; pieces: its `tool_calls`, folded."""
+        piece = pieces[0] if type(pieces) is list and len(pieces) == 1 else None
+        if type(piece) is not dict or not piece.keys() <= {"index", "type", "function"}:
+            return None
+        function, place = piece.get("function"), piece.get("index")
+        if type(function) is not dict or function.keys() != {"arguments"} or place not in self._at:
+            return None
+        if type(place) is not int or type(function["arguments"]) is not str:
+            return None
+
+        def take(fragment: str, deltas: list[StreamEvent]) -> int:
+            return self._add(self._at[place], fragment, deltas) if fragment else 0
+
+        return Hole(function, "arguments", take)
+
+    def _add(self, call: CallPart, fragment: str, deltas: list[StreamEvent]) -> int:
+        self._last = call
+        if not call.server_id:
+            self._nesting.setdefault(call, Nesting()).add(fragment)
+        return call.add(fragment, deltas)
 
     def _find(self, place: int | None, call_id: str) -> CallPart | None:
         if place is None:

@@ -17,6 +17,7 @@ from claw.providers.nesting import Nesting
 from claw.providers.payloads import DONE, Mark, Payload, payloads_in
 from claw.providers.server_errors import is_error, one_line, read_error, read_error_text
 from claw.providers.sse import SSEDecoder
+from claw.providers.templates import Templates
 
 BLANK = b" \t\r\n\xef\xbb\xbf"  # with the bytes of a byte order mark
 
@@ -52,6 +53,7 @@ class ReplyReader:
         self._kind = BodyKind.UNKNOWN
         self._body: list[bytes] = []  # of a JSON answer
         self._nesting = Nesting()
+        self._templates = Templates()
         self._fault: ProviderError | None = None
 
     @property
@@ -145,13 +147,28 @@ class ReplyReader:
         for event in self._decoder.events(data):
             if event.event == "error":
                 self._take_error(event.data)
-            for payload in self._payloads(event.data):
+            elif known := self._templates.find(event.data):
+                take, text = known
+                self._count(take(text, deltas))
+                continue
+            payloads = self._payloads(event.data)
+            for payload in payloads:
                 if payload is DONE:
                     self.ended = True
                 else:
                     self._take_payload(payload, deltas)
                 if self.ended:
                     return
+            self._learn(event.data, payloads)
+
+    def _learn(self, data: str, payloads: list[Payload | Mark]) -> None:
+        """The next chunk may be like this one; after the finish reason none is."""
+        if self.settling:
+            self._templates = Templates()
+        elif len(payloads) == 1 and isinstance(payload := payloads[0], dict):
+            hole = self._assembler.hole_in(payload)
+            if hole is not None:
+                self._templates.learn(data, payload, hole)
 
     def _take_error(self, data: str) -> None:
         """An event named `error`, in plain text or JSON; keep-alives and `[DONE]` aren't errors."""
@@ -186,13 +203,15 @@ class ReplyReader:
         if is_error(payload):
             raise read_error(payload).to_error()
         self.began = True
-        size = self._assembler.fold(payload, deltas)
+        self._count(self._assembler.fold(payload, deltas))
+        if self._assembler.ended:
+            self.ended = True
+
+    def _count(self, size: int) -> None:
         if size:
             self.belonging += 1
             self._size += size
             self._check(self._size)
-        if self._assembler.ended:
-            self.ended = True
 
     def _check(self, size: int) -> None:
         if size > self._max:

@@ -63,6 +63,10 @@ class SSEDecoder:
 
         The iterator has to be used up before the next call, unless the stream is given up.
         """
+        if self._is_one_event(data):  # nearly every feed
+            text = data[6:-2].decode("utf-8", "replace")
+            yield ServerSentEvent("message", text, self._id)
+            return
         if self._after_cr and data:
             self._after_cr = False
             if data.startswith(b"\n"):
@@ -95,6 +99,18 @@ class SSEDecoder:
             self._pending += len(rest)
             if self._size + self._pending > self._max:
                 raise self._too_large()
+
+    def _is_one_event(self, data: bytes) -> bool:
+        """Whether `data` is one event of one data line, and nothing is left of earlier feeds."""
+        return (
+            data.startswith(b"data: ")
+            and data.find(10) == len(data) - 2
+            and data.endswith(b"\n\n")
+            and CR not in data
+            and not (self._pieces or self._data or self._event)
+            and not (self._after_cr or self._at_start)
+            and len(data) <= self._max
+        )
 
     def _complete_first(self, lines: list[bytes]) -> None:
         """The first line that ends in this feed may have begun in earlier ones."""

@@ -7,8 +7,11 @@ goal that isn't reached is reported as SHORT.
 from __future__ import annotations
 
 import argparse
+import os
+import platform
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 from tests.bench import commands, streams
@@ -29,12 +32,20 @@ INSTALLED = "installed"
 
 def main() -> int:
     arguments = _parser().parse_args()
-    sdk_python, no_sdk = streams.find_sdk(arguments.sdk_python)
+    sdk = streams.find_sdk(arguments.sdk_python)
+    settings = {
+        "claw": version("claw-engine"),
+        "openai": sdk.version or f"none ({sdk.missing})",
+        "Python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "rounds": arguments.rounds,
+        "deltas": arguments.deltas,
+    }
     chosen = arguments.only or [*GROUPS, INSTALLED]
     report = Report()
-    report.start()
+    report.start(settings)
     with running_server() as server:
-        bench = streams.Bench(server, arguments.rounds, arguments.deltas, sdk_python, no_sdk)
+        bench = streams.Bench(server, arguments.rounds, arguments.deltas, sdk)
         for group in GROUPS:
             if group in chosen:
                 report.add_all(GROUPS[group](bench))
@@ -42,17 +53,19 @@ def main() -> int:
             with fresh_core() as installation:
                 report.add_all(_installed(installation, bench))
     if arguments.json:
-        report.write(arguments.json, {"rounds": arguments.rounds, "deltas": arguments.deltas})
-    return 1 if arguments.strict and report.short else 0
+        report.write(arguments.json, settings)
+    return 1 if report.failures or (arguments.strict and report.short) else 0
 
 
 def _installed(installation: Installation, bench: streams.Bench) -> Iterator[Row]:
     """What is measured on an installation of the core."""
     yield from sizes(installation)
-    if not installation.missing:
-        yield commands.importing(installation, bench.rounds)
-        yield commands.help_text(installation, bench.rounds)
-        yield commands.first_token(installation, bench.rounds, url(bench.server, "burst", 1))
+    if installation.missing:
+        return
+    yield commands.importing(installation, bench.rounds, "import claw")
+    yield commands.importing(installation, bench.rounds, "from claw import Engine")
+    yield commands.help_text(installation, bench.rounds)
+    yield commands.first_token(installation, bench.rounds, url(bench.server, "burst", 1))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -60,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", nargs="+", choices=[*GROUPS, INSTALLED], help="these figures alone"
     )
-    parser.add_argument("--rounds", type=int, default=5, help="5 take about four minutes")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="of each comparison; 3 take about three minutes"
+    )
     parser.add_argument("--deltas", type=int, default=100_000, help="of a burst")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
     parser.add_argument("--strict", action="store_true", help="exit code 1 if a goal isn't reached")

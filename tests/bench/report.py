@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+
+class MeasureFailed(Exception):
+    """What is measured didn't do what it should; the words are its own last ones."""
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,24 @@ class Report:
     """Prints each row as soon as it is there."""
 
     rows: list[Row] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
-    def start(self) -> None:
-        print(f"{'':44}{'claw':>12}{'other':>12}{'measured':>12}  {'goal':<14}")
+    def start(self, settings: Mapping[str, Any]) -> None:
+        print(", ".join(f"{name} {value}" for name, value in settings.items()))
+        print(f"{'':<48}{'claw':>12}{'other':>12}{'measured':>12}  {'goal':<14}")
 
     def add_all(self, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self.add(row)
+        """A measurement that fails ends its own rows and no others."""
+        try:
+            for row in rows:
+                self.add(row)
+        except MeasureFailed as failure:
+            self.failures.append(str(failure))
+            print(f"FAILED: {failure}", flush=True)
 
     def add(self, row: Row) -> None:
         self.rows.append(row)
-        line = f"{row.name:<44}{row.claw:>12}{row.other:>12}"
+        line = f"{row.name:<48}{row.claw:>12}{row.other:>12}"
         if row.measured is None:
             print(f"{line}  skipped: {row.skipped}", flush=True)
             return
@@ -66,13 +75,8 @@ class Report:
         return any(row.verdict == "SHORT" for row in self.rows)
 
     def write(self, path: Path, settings: Mapping[str, Any]) -> None:
-        machine = {
-            "python": platform.python_version(),
-            "system": platform.platform(),
-            "cores": os.cpu_count(),
-        }
         rows = [row.to_dict() for row in self.rows]
-        whole = {"machine": machine, "settings": dict(settings), "rows": rows}
+        whole = {"settings": dict(settings), "rows": rows, "failures": self.failures}
         path.write_text(json.dumps(whole, indent=2) + "\n")
 
 

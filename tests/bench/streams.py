@@ -15,29 +15,33 @@ from statistics import median
 
 from tests.bench.install import ROOT
 from tests.bench.peer import Figures
-from tests.bench.report import Row
+from tests.bench.report import MeasureFailed, Row
 
 PEER_LIMIT_S = 180.0
 
 PACED_DELTAS = 300
 HISTORY_MESSAGES = 10_000
 CANCELS = 100
+NO_SDK = "no openai SDK"
 
 
-class PeerFailed(Exception):
-    """A peer ended badly; the words are its own last ones."""
+@dataclass(frozen=True)
+class SDK:
+    """A Python that has the openai SDK, and the SDK's version; `missing` says why there is none."""
+
+    python: str = ""
+    version: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Where and how often to measure. sdk_python: has the openai SDK; "" where there is none,
-    and `no_sdk` says why."""
+    """Where, how often and beside what to measure."""
 
     server: str
     rounds: int
     deltas: int
-    sdk_python: str = ""
-    no_sdk: str = ""
+    sdk: SDK
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,15 @@ class Comparison:
     row: Row
 
 
-def find_sdk(python: Path) -> tuple[str, str]:
-    """That Python if it has the openai SDK, else "" and the reason."""
+def find_sdk(python: Path) -> SDK:
+    """Asks that Python for its SDK."""
     if not python.exists():
-        return "", f"{python.parts[-3]} doesn't exist: `make bench` makes it"
-    found = subprocess.run([python, "-c", "import openai"], capture_output=True, text=True)
-    return (str(python), "") if found.returncode == 0 else ("", "no openai SDK in .venv-bench")
+        return SDK(missing=f"there is no {python.name} in {python.parent}: `make bench` sets it up")
+    question = "import openai; print(openai.__version__)"
+    asked = subprocess.run([python, "-c", question], capture_output=True, text=True)
+    if asked.returncode != 0:
+        return SDK(missing="the openai SDK couldn't be installed")
+    return SDK(str(python), asked.stdout.strip())
 
 
 def text_burst(bench: Bench) -> Iterator[Row]:
@@ -101,18 +108,18 @@ def _compare(bench: Bench, task: str, count: int, *comparisons: Comparison) -> I
     theirs: list[Figures] = []
     for _ in range(bench.rounds):
         ours.append(_run_peer(sys.executable, "claw_peer", task, bench.server, count))
-        if bench.sdk_python:
-            theirs.append(_run_peer(bench.sdk_python, "openai_peer", task, bench.server, count))
+        if bench.sdk.python:
+            theirs.append(_run_peer(bench.sdk.python, "openai_peer", task, bench.server, count))
     for comparison in comparisons:
-        yield _row(comparison, ours, theirs, bench.no_sdk)
+        yield _row(comparison, ours, theirs)
 
 
-def _row(comparison: Comparison, ours: list[Figures], theirs: list[Figures], no_sdk: str) -> Row:
+def _row(comparison: Comparison, ours: list[Figures], theirs: list[Figures]) -> Row:
     key, row = comparison.key, comparison.row
     mine, other = [round_[key] for round_ in ours], [round_[key] for round_ in theirs]
     shown = _shown(mine, comparison.unit)
     if not other:
-        return replace(row, claw=shown, skipped=no_sdk)
+        return replace(row, claw=shown, skipped=NO_SDK)
     ratios = [b / a if row.at_least else a / b for a, b in zip(mine, other, strict=True)]
     return replace(row, measured=median(ratios), claw=shown, other=_shown(other, comparison.unit))
 
@@ -123,8 +130,13 @@ def _shown(figures: list[float], unit: str) -> str:
 
 def _run_peer(python: str, peer: str, task: str, server: str, count: int) -> Figures:
     command = [python, "-m", f"tests.bench.{peer}", task, server, str(count)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PEER_LIMIT_S)
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=PEER_LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise MeasureFailed(f"{peer} {task}: not over after {PEER_LIMIT_S:.0f} s") from None
     if done.returncode != 0:
-        raise PeerFailed(f"{peer} {task}: {(done.stderr.strip() or 'no words')[-2000:]}")
+        raise MeasureFailed(f"{peer} {task}: {done.stderr.strip()[-2000:]}")
     figures: Figures = json.loads(done.stdout)
     return figures

@@ -136,8 +136,10 @@ def test_the_question_shows_command_folder_and_what_always_would_cover(
         "    rm -rf build\n"
         "\n"
         "it removes files\n"
-        "y  yes, once      a  from now on: bash with exactly this command\n"
-        "n  no             w  no, with words for the model\n"
+        "y  yes, once\n"
+        "a  yes, for this session: exactly this command\n"
+        "n  no\n"
+        "w  no, with words for the model\n"
         "[y/a/n/w] n\n"
     )
 
@@ -184,7 +186,7 @@ def test_always_covers_the_identical_command_and_no_other(
     assert asker(CALL, BASH, token).allowed
     assert asker(ToolCall("2", "bash", dict(CALL.arguments)), BASH, token).allowed
     assert person.read().count("[y/a/n/w] ") == 1
-    assert "allowed until claw is left: bash with exactly this command" in person.seen
+    assert "allowed for this session: exactly this command" in person.seen
     person.answer("n", cue=rf"(?s){CUE}.*{CUE}")
     other = ToolCall("3", "bash", {"command": "rm -rf build x"})
     assert not asker(other, BASH, token).allowed

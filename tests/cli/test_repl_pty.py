@@ -22,7 +22,7 @@ import pytest
 from tests.support.peer import Peer, Request
 from tests.support.pty import Terminal
 from tests.support.server import Server, reply, serve, stream
-from tests.support.wire import text, tool_reply
+from tests.support.wire import text, text_reply, tool_reply
 
 PROMPT = r"^claw>$"
 USAGE = r"^\[\d steps?, .*\]$"
@@ -42,15 +42,13 @@ class Model:
         last = request.messages[-1]
         words = str(last["content"]).split("\n")[-1]
         order, _, rest = words.partition(" ")
-        act: Callable[[Peer, Request, str], None] = getattr(self, f"_{order}", self._echo)
-        act = self._told if last["role"] == "tool" else act
-        act(peer, request, rest or words)
-
-    def _echo(self, peer: Peer, request: Request, words: str) -> None:
-        reply("You said ", words[:60])(peer, request)
-
-    def _told(self, peer: Peer, request: Request, words: str) -> None:
-        reply("Told: ", words[:60])(peer, request)
+        act: Callable[[Peer, Request, str], None] | None = getattr(self, f"_{order}", None)
+        if last["role"] == "tool":
+            reply("Told: ", words[:60])(peer, request)
+        elif act is not None:
+            act(peer, request, rest)
+        else:
+            reply("You said ", words[:60])(peer, request)
 
     def _hold(self, peer: Peer, request: Request, words: str) -> None:
         """The beginning of an answer; its end comes when the test says so."""
@@ -82,6 +80,9 @@ class Model:
         pieces = ("safe \x1b", "]52;c;cm0g", "LXJmIH4K\x07 words \x1b[2J\x9b6n\u202e!")
         reply(*pieces)(peer, request)
 
+    def _tool(self, peer: Peer, request: Request, name: str) -> None:
+        self._call(peer, request, name)
+
     def _refuse(self, peer: Peer, request: Request, words: str) -> None:
         peer.error(401, "wrong key")
 
@@ -92,9 +93,7 @@ class Model:
 
 def stream_end() -> list[bytes]:
     """The events that end an answer in good order."""
-    from tests.support.wire import text_reply
-
-    return text_reply("x")[-2:]
+    return text_reply("")[-2:]
 
 
 @pytest.fixture
@@ -129,22 +128,28 @@ def start(home: Path, server: Server) -> Start:
     """Starts claw in a terminal; afterwards its modes are as before."""
 
     @contextmanager
-    def running(flavour: str, *options: str, **size: int) -> Iterator[Terminal]:
+    def running(
+        flavour: str, *options: str, holder: bool = True, **size: int
+    ) -> Iterator[Terminal]:
         folder = home.parent
+        paths = [str(home), *([str(folder / "without")] if flavour == "plain" else [])]
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "CLAW_HOME": str(home),
             "TERM": "xterm-256color",
             "LC_ALL": "C.UTF-8",
-            "PYTHONPATH": os.pathsep.join([str(folder / "without")] * (flavour == "plain")),
+            "PYTHONPATH": os.pathsep.join(paths),
         }
         argv = [sys.executable, "-m", "claw", "--base-url", server.url, "--model", "scripted"]
-        with Terminal.running([*argv, *options], cwd=folder / "work", env=env, **size) as terminal:
+        with Terminal.running(
+            [*argv, *options], cwd=folder / "work", env=env, holder=holder, **size
+        ) as terminal:
             terminal.wait_for(PROMPT)
             yield terminal
-            terminal.wait_exit()
-            assert terminal.modes() == terminal.modes_before
+            if holder:
+                terminal.wait_exit()
+                assert terminal.modes() == terminal.modes_before
 
     return running
 
@@ -185,7 +190,7 @@ def test_ctrl_c_in_mid_stream(flavour: str, start: Start, server: Server) -> Non
         terminal.wait_for("^claw> typed ahead$")
         server.wait_disconnect()
         terminal.type("\r")
-        terminal.wait_for("^You said ahead$|^You said typed ahead$")
+        terminal.wait_for("^You said typed ahead$")
         terminal.wait_for(PROMPT)
         roles = [message["role"] for message in server.requests[-1].messages]
         assert roles.count("assistant") == 0
@@ -265,7 +270,7 @@ def test_approvals(flavour: str, start: Start, home: Path) -> None:
         terminal.wait_for(r"^    echo \$\(\(6\*7\)\) > yes.txt$")
         terminal.wait_for(CUE)
         terminal.type("y")
-        terminal.wait_for("^Told: exit code 0|^Told: ")
+        terminal.wait_for("^Told:")
         terminal.wait_for(PROMPT)
         assert (work / "yes.txt").read_text() == "42\n"
 
@@ -351,7 +356,7 @@ def test_slash_commands(flavour: str, start: Start, server: Server) -> None:
         terminal.type("/nonsense\r")
         terminal.wait_for("^there is no command /nonsense")
         terminal.type("/etc/hosts is a file\r")
-        terminal.wait_for("^You said is a file$")
+        terminal.wait_for("^You said /etc/hosts is a file$")
         terminal.wait_for(PROMPT)
         terminal.type("/quit\r")
         assert terminal.wait_exit() == 0
@@ -440,12 +445,7 @@ def test_term_and_hup_leave_in_good_order(
     flavour: str, state: str, number: signal.Signals, code: int, start: Start
 ) -> None:
     with start(flavour) as terminal:
-        if state == "stream":
-            terminal.type("hold on\r")
-            terminal.wait_for("^It begins$")
-        if state == "question":
-            terminal.type("bash true\r")
-            terminal.wait_for(CUE)
+        bring_to(state, terminal)
         terminal.kill(number)
         assert terminal.wait_exit() == code
         assert "Traceback" not in terminal.transcript
@@ -468,7 +468,102 @@ def test_a_failure_is_one_line_and_the_prompt(start: Start) -> None:
         terminal.wait_for("^claw: .*wrong key")
         terminal.wait_for(PROMPT)
         terminal.type("go on\r")
-        terminal.wait_for("^You said on$")
+        terminal.wait_for("^You said go on$")
         terminal.wait_for(PROMPT)
         assert "Traceback" not in terminal.transcript
         leave(terminal)
+
+
+DEAF = """
+import threading
+from pathlib import Path
+from claw import ToolContext, tool
+
+@tool(read_only=True)
+def deaf(context: ToolContext) -> str:
+    "Hears nothing for a while."
+    context.cancel.on_cancel(Path("cancelled").touch)
+    Path("runs").touch()
+    threading.Event().wait(3)
+    return "done"
+
+@tool(read_only=True, caller_thread=True)
+def stone_deaf(context: ToolContext) -> str:
+    "Hears nothing for ever, a Ctrl-C least of all."
+    context.cancel.on_cancel(Path("cancelled").touch)
+    Path("runs").touch()
+    while True:
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            Path("raised").touch()
+"""
+
+
+@pytest.fixture
+def deaf_tools(home: Path) -> None:
+    (home / "deaf.py").write_text(DEAF)
+    (home / "config.toml").write_text('tools = ["deaf:deaf", "deaf:stone_deaf"]\n')
+
+
+@pytest.mark.usefixtures("deaf_tools")
+def test_a_second_ctrl_c_leaves_a_turn_that_does_not_end(start: Start, home: Path) -> None:
+    work = home.parent / "work"
+    with start("extra") as terminal:
+        terminal.type("tool deaf\r")
+        terminal.wait_until((work / "runs").exists)
+        terminal.type("\x03")
+        terminal.wait_until((work / "cancelled").exists)
+        terminal.type("\x03")
+        terminal.wait_for("^.left at once")
+        terminal.wait_for(PROMPT)
+        terminal.type("hello\r")
+        terminal.wait_for("^You said hello$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+@pytest.mark.usefixtures("deaf_tools")
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_third_ctrl_c_leaves_whatever_happens(flavour: str, start: Start, home: Path) -> None:
+    with start(flavour) as terminal:
+        terminal.type("tool stone_deaf\r")
+        for news in ("runs", "cancelled", "raised"):
+            terminal.wait_until((home.parent / "work" / news).exists)
+            terminal.type("\x03")
+        assert terminal.wait_exit() == 130
+
+
+@pytest.mark.parametrize("state", ["prompt", "stream", "question"])
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_closed_window_ends_it(flavour: str, state: str, start: Start) -> None:
+    with start(flavour, holder=False) as terminal:
+        bring_to(state, terminal)
+        assert terminal.close_window() == 129
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("columns", [40, 200])
+def test_other_widths(flavour: str, columns: int, start: Start) -> None:
+    with start(flavour, columns=columns) as terminal:
+        terminal.type("bash echo " + "wide " * 60 + "\r")
+        line = terminal.wait_for(r"^\* bash .*\.\.\.$")[0]
+        assert len(line) == columns
+        terminal.wait_for(CUE)
+        terminal.type("y")
+        terminal.wait_for("^Told:")
+        terminal.wait_for(PROMPT)
+        terminal.type("again\r")
+        terminal.wait_for("^You said again$")
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+
+
+def bring_to(state: str, terminal: Terminal) -> None:
+    if state == "stream":
+        terminal.type("hold on\r")
+        terminal.wait_for("^It begins$")
+    if state == "question":
+        terminal.type("bash true\r")
+        terminal.wait_for(CUE)

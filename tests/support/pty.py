@@ -17,7 +17,7 @@ import select
 import signal
 import termios
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,15 @@ PATIENCE_S = 10.0
 class Terminal:
     """Made by `Terminal.running`. `raw` is everything that was written to the terminal."""
 
-    def __init__(self, spawned: pexpect.spawn[bytes], lines: int, columns: int) -> None:
+    def __init__(
+        self, spawned: pexpect.spawn[bytes], lines: int, columns: int, *, holder: bool
+    ) -> None:
         self.raw = b""
         self._spawned = spawned
         self._screen = pyte.Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self.modes_before = self.modes()
-        self.pid = int(self.wait_for(r"\[pid (\d+)\]")[1])
+        self.pid = int(self.wait_for(r"\[pid (\d+)\]")[1]) if holder else spawned.pid
 
     @classmethod
     @contextmanager
@@ -53,16 +55,19 @@ class Terminal:
         env: Mapping[str, str],
         lines: int = 24,
         columns: int = 80,
+        holder: bool = True,
     ) -> Iterator[Terminal]:
+        """holder: with the shell around it; without, closing the window reaches the program."""
+        command = ["sh", "-c", HOLDER, "sh", *argv] if holder else [*argv]
         spawned = pexpect.spawn(
-            "sh",
-            ["-c", HOLDER, "sh", *argv],
+            command[0],
+            command[1:],
             cwd=str(cwd),
             env=dict(env),
             dimensions=(lines, columns),
         )
         spawned.delaybeforesend = None
-        terminal = cls(spawned, lines, columns)
+        terminal = cls(spawned, lines, columns, holder=holder)
         try:
             yield terminal
         finally:
@@ -107,8 +112,9 @@ class Terminal:
 
         return self._until(found, f"{pattern!r} isn't on the screen")
 
-    def wait_gone(self, pattern: str) -> None:
-        self._until(lambda: not re.search(pattern, self.text), f"{pattern!r} is still there")
+    def wait_until(self, condition: Callable[[], object]) -> None:
+        """Until the condition holds; what the program writes is read meanwhile."""
+        self._until(condition, "what was waited for didn't happen")
 
     def modes(self) -> list[Any]:
         """The terminal's modes, as termios gives them."""
@@ -129,6 +135,12 @@ class Terminal:
     def wait_exit(self) -> int:
         """The program's exit code."""
         return int(self.wait_for(r"\[exit (\d+)\]")[1])
+
+    def close_window(self) -> int:
+        """The window is closed; how the program ended, as a shell gives it. Without a holder."""
+        self._spawned.ptyproc.fileobj.close()
+        self._spawned.wait()
+        return self._spawned.exitstatus or 128 + (self._spawned.signalstatus or 0)
 
     def _until(self, condition: Any, complaint: str) -> Any:
         end = time.monotonic() + PATIENCE_S
