@@ -25,9 +25,11 @@ BLANK = b" \t\r\n\xef\xbb\xbf"  # with the bytes of a byte order mark
 class BodyKind(Enum):
     """What a body turned out to be."""
 
-    UNKNOWN = "unknown"
     EVENTS = "events"
     JSON = "json"
+
+
+EVENTS, JSON = BodyKind.EVENTS, BodyKind.JSON
 
 
 class ReplyReader:
@@ -50,7 +52,7 @@ class ReplyReader:
         self._max = max_reply_bytes
         self._size = 0
         self._decoder = SSEDecoder(on_other_field=self._take_field)
-        self._kind = BodyKind.UNKNOWN
+        self._kind: BodyKind | None = None  # until the first character came
         self._body: list[bytes] = []  # of a JSON answer
         self._nesting = Nesting()
         self._templates = Templates()
@@ -66,15 +68,15 @@ class ReplyReader:
         A fault doesn't swallow the deltas before it: they are returned, `ended` is set, and
         `finish` (or a further `feed`) raises it.
         """
-        if self._fault is not None:
-            raise self._fault
         deltas: list[StreamEvent] = []
         if self.ended:
+            if self._fault is not None:
+                raise self._fault
             return deltas
         try:
-            if self._kind is BodyKind.UNKNOWN:
+            if self._kind is None:
                 data = self._sniff(data)
-            if self._kind is BodyKind.JSON:
+            if self._kind is JSON:
                 self._collect(data, deltas)
             else:
                 self._decode(data, deltas)
@@ -96,7 +98,7 @@ class ReplyReader:
             return self._assembler.message()
         if broken is not None:
             raise broken
-        if self._kind is BodyKind.JSON and not self.ended:
+        if self._kind is JSON and not self.ended:
             self._check_cut(b"".join(self._body).decode("utf-8", "replace"))
         raise StreamTruncated(
             "the server ended its reply without a finish reason: part of it is missing"
@@ -111,8 +113,8 @@ class ReplyReader:
                 "the server answered with an HTML page instead of a reply: is the base URL right?"
             )
         if first:
-            self._kind = BodyKind.JSON if first in (b"{", b"[") else BodyKind.EVENTS
-        return text if self._kind is BodyKind.JSON else data
+            self._kind = JSON if first in (b"{", b"[") else EVENTS
+        return text if self._kind is JSON else data
 
     def _collect(self, data: bytes, deltas: list[StreamEvent]) -> None:
         """A JSON answer is read when its last bracket closes; what follows doesn't count."""
@@ -144,22 +146,32 @@ class ReplyReader:
             raise self._unreadable(body) from error
 
     def _decode(self, data: bytes, deltas: list[StreamEvent]) -> None:
+        message = self._decoder.only_message(data)
+        if message is not None:
+            self._take_data(message, deltas)
+            return
         for event in self._decoder.events(data):
             if event.event == "error":
                 self._take_error(event.data)
-            elif known := self._templates.find(event.data):
-                take, text = known
-                self._count(take(text, deltas))
-                continue
-            payloads = self._payloads(event.data)
-            for payload in payloads:
-                if payload is DONE:
-                    self.ended = True
-                else:
-                    self._take_payload(payload, deltas)
-                if self.ended:
-                    return
-            self._learn(event.data, payloads)
+            self._take_data(event.data, deltas)
+            if self.ended:
+                return
+
+    def _take_data(self, data: str, deltas: list[StreamEvent]) -> None:
+        """The data of one event: a chunk of a known kind, or whatever payloads are in it."""
+        if known := self._templates.find(data):
+            take, text = known
+            self._count(take(text, deltas))
+            return
+        payloads = self._payloads(data)
+        for payload in payloads:
+            if payload is DONE:
+                self.ended = True
+            else:
+                self._take_payload(payload, deltas)
+            if self.ended:
+                return
+        self._learn(data, payloads)
 
     def _learn(self, data: str, payloads: list[Payload | Mark]) -> None:
         """The next chunk may be like this one; after the finish reason none is."""

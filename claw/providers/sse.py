@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from claw.errors import ProtocolError
 
+LF = 10
 CR = 13  # looking for a byte by its number is four times as fast as by b"\r"
 BOM = b"\xef\xbb\xbf"
 MAX_RETRY_DIGITS = 18  # milliseconds; a longer number is no time
@@ -49,6 +50,7 @@ class SSEDecoder:
         self._pending = 0  # bytes in _pieces
         self._after_cr = False  # a LF that comes next belongs to the CR before it
         self._at_start = True
+        self._between = False  # nothing is left of earlier feeds
         self._data: list[bytes] = []  # the data lines of the event so far
         self._size = 0  # bytes of their lines
         self._event = ""
@@ -63,10 +65,6 @@ class SSEDecoder:
 
         The iterator has to be used up before the next call, unless the stream is given up.
         """
-        if self._is_one_event(data):  # nearly every feed
-            text = data[6:-2].decode("utf-8", "replace")
-            yield ServerSentEvent("message", text, self._id)
-            return
         if self._after_cr and data:
             self._after_cr = False
             if data.startswith(b"\n"):
@@ -99,18 +97,21 @@ class SSEDecoder:
             self._pending += len(rest)
             if self._size + self._pending > self._max:
                 raise self._too_large()
+        self._between = not (self._pieces or self._data or self._event or self._after_cr)
 
-    def _is_one_event(self, data: bytes) -> bool:
-        """Whether `data` is one event of one data line, and nothing is left of earlier feeds."""
-        return (
-            data.startswith(b"data: ")
-            and data.find(10) == len(data) - 2
+    def only_message(self, data: bytes) -> str | None:
+        """The data of a feed that is one whole event with one `data` line, as nearly every feed
+        is, when nothing is left of earlier ones. Else None, and `data` is still to be fed."""
+        if (
+            self._between
+            and data.startswith(b"data: ")
+            and data.find(LF) == len(data) - 2
             and data.endswith(b"\n\n")
             and CR not in data
-            and not (self._pieces or self._data or self._event)
-            and not (self._after_cr or self._at_start)
             and len(data) <= self._max
-        )
+        ):
+            return data[6:-2].decode("utf-8", "replace")
+        return None
 
     def _complete_first(self, lines: list[bytes]) -> None:
         """The first line that ends in this feed may have begun in earlier ones."""
