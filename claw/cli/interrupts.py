@@ -23,6 +23,11 @@ Ctrl-C in quick succession may be one call of the handler but are always two byt
 Both are armed anew for each turn, with the turn's own token: a Ctrl-C of an earlier turn can't
 reach this one, and prompt_toolkit's event loop leaves the wakeup descriptor at -1 after a prompt.
 
+Between turns there is no token, and TERM and HUP raise SystemExit (`ended_by_signals`). There the
+watcher has another task: a signal that comes right before the main thread goes to sleep in C code
+(the `select` of readline, behind the prompt) would be handled at the next key only, so it is sent
+again until the handler has run.
+
 A signal that was ignored when we came (nohup, a background job) stays ignored.
 """
 
@@ -44,8 +49,6 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 SECOND_TRY_S = 0.05
 EXIT_CTRL_C = 128 + signal.SIGINT
 EXIT_HANG_UP = 128 + signal.SIGHUP
-
-Handler = Callable[[int, FrameType | None], Any]
 
 
 @dataclass
@@ -106,9 +109,7 @@ def ended_by_signals() -> Iterator[None]:
     """For the time between turns, on the main thread: TERM and HUP leave as SystemExit(143 or 129).
 
     Every `finally` runs on the way. It is a SystemExit because an event loop, such as the one of
-    prompt_toolkit, lets only that and KeyboardInterrupt through. A signal that comes right before
-    the main thread goes to sleep in C code (the `select` of readline) would be handled at the
-    next key only; so the watcher sends it again until the handler has run.
+    prompt_toolkit, lets only that and KeyboardInterrupt through.
     """
     left, main = Event(), get_ident()
 

@@ -11,11 +11,10 @@ from claw.cli.style import Paint, plain
 from claw.cli.tool_lines import call_line, result_lines
 from claw.cli.visible import TerminalFilter, shown
 from claw.events import RunResult, RunStatus
-from claw.messages import ToolCall, ToolResult, Usage
+from claw.messages import ToolCall, ToolResult
 from claw.reporter import Reporter
 
 ERASE_LINE = "\r\x1b[K"
-
 
 ENDINGS = {
     RunStatus.TRUNCATED: "the answer was cut short by the output limit; `continue` asks for more",
@@ -81,6 +80,7 @@ class PlainReporter(Reporter):
         if not self._streamed:  # a provider that doesn't stream
             self.on_text_delta(text)
         self._streamed = False
+        self._filter = TerminalFilter()
         self._end_line()
 
     def on_reasoning_delta(self, text: str) -> None:
@@ -186,7 +186,7 @@ def ending_words(result: RunResult) -> str:
 
 def usage_words(result: RunResult) -> str:
     """`2 steps, 1,234 tokens in, 56 out, 3.2 s`, as far as the server told."""
-    usage: Usage = result.usage
+    usage = result.usage
     words = ["1 step" if result.steps == 1 else f"{result.steps} steps"]
     if usage.input_tokens or usage.output_tokens:
         words.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")

@@ -29,23 +29,23 @@ without its end. Called on the main thread."""
 
 def line_reader(history: Path) -> ReadLine:
     """The best prompt there is. `history` is a file in a private folder; made when needed."""
-    _make_private(history)
+    kept = history if _made_private(history) else None
     try:
-        return _prompt_toolkit(history)
+        return _prompt_toolkit(kept)
     except ImportError:
-        return _readline(history)
+        return _readline(kept)
 
 
-def continued(line: str, read: ReadLine) -> str:
-    """The whole input that begins with `line`: a trailing backslash goes on to the next line."""
-    lines = [line]
+def continued(read: Callable[[str], str]) -> str:
+    """A whole input, read line by line: a trailing backslash goes on to the next one."""
+    lines = [read(PROMPT)]
     while lines[-1].endswith("\\"):
         lines[-1] = lines[-1][:-1]
-        lines.append(read(MORE, ""))
+        lines.append(read(MORE))
     return "\n".join(lines)
 
 
-def _prompt_toolkit(history: Path) -> ReadLine:
+def _prompt_toolkit(history: Path | None) -> ReadLine:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.output.vt100 import Vt100_Output
@@ -54,7 +54,7 @@ def _prompt_toolkit(history: Path) -> ReadLine:
     # Never ask where the cursor is: the terminal types its answer, and it may come too late.
     output.enable_cpr = False
     session: PromptSession[str] = PromptSession(
-        history=FileHistory(str(history)),
+        history=FileHistory(str(history)) if history else None,
         key_bindings=_backslash_enter(),
         prompt_continuation=lambda width, line, wrapped: "" if wrapped else MORE,
         enable_history_search=True,
@@ -95,7 +95,7 @@ def _backslash_enter() -> KeyBindings:
     return bindings
 
 
-def _readline(history: Path) -> ReadLine:
+def _readline(history: Path | None) -> ReadLine:
     """Python's own `input`: with the readline module it edits, takes long lines and remembers."""
     try:
         import readline
@@ -103,16 +103,16 @@ def _readline(history: Path) -> ReadLine:
         return _bare
     if "libedit" not in (readline.__doc__ or ""):  # which has no such setting
         readline.parse_and_bind("set enable-bracketed-paste on")  # Python turns it off
-    with suppress(OSError):
+    if history:
         readline.read_history_file(history)
 
     def read(prompt: str, typed: str) -> str:
         readline.set_startup_hook(lambda: readline.insert_text(typed))
         try:
-            line = input(prompt)
+            line = _input(prompt)
         finally:
             readline.set_startup_hook(None)
-        if line.strip():
+        if history and line.strip():
             with suppress(OSError):
                 readline.append_history_file(1, history)
         return line
@@ -122,7 +122,7 @@ def _readline(history: Path) -> ReadLine:
 
 def _bare(prompt: str, typed: str) -> str:
     """A Python without readline: the terminal edits the line, and drops what is over 4 kB."""
-    line = typed + input(prompt + typed)
+    line = typed + _input(prompt + typed)
     if len(line.encode("utf-8", "replace")) >= TERMINAL_LINE_BYTES:
         raise ConfigError(
             "not sent: the terminal cuts lines at 4 kB, and this Python has no readline; "
@@ -131,7 +131,18 @@ def _bare(prompt: str, typed: str) -> str:
     return line
 
 
-def _make_private(history: Path) -> None:
-    """The history holds what was asked: for the user's eyes only."""
-    with suppress(OSError):
-        os.close(os.open(history, os.O_WRONLY | os.O_CREAT, 0o600))
+def _input(prompt: str) -> str:
+    try:
+        return input(prompt)
+    except BaseException:  # Ctrl-C, Ctrl-D or a signal: the prompt's line is still open
+        sys.stdout.write("\n")
+        raise
+
+
+def _made_private(history: Path) -> bool:
+    """The history holds what was asked: for the user's eyes only. False where it can't be kept."""
+    try:
+        os.close(os.open(history, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError:
+        return False
+    return True

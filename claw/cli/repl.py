@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 import time
 
+from claw.cancel import CancelToken
 from claw.cli import failures
 from claw.cli.ask import Asker
 from claw.cli.assemble import Workbench
 from claw.cli.interrupts import ENDING, EXIT_CTRL_C, EXIT_HANG_UP, ended_by_signals
-from claw.cli.prompt import PROMPT, continued, line_reader
+from claw.cli.prompt import continued, line_reader
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
 from claw.cli.slash import State, is_command, run_command
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
-from claw.errors import ClawError, ConfigError
-from claw.tools.groups import groups_in
+from claw.errors import ConfigError
 
 TWICE_S = 2.0
 
@@ -26,11 +26,11 @@ def run_repl(bench: Workbench, terminal: Terminal | None = None) -> int:
     the one where questions were asked before, so that what was typed ahead then isn't lost.
 
     0 for /exit and Ctrl-D, 130 for Ctrl-C twice at the prompt; TERM and HUP are 143 and 129.
-    ConfigError where standard input or standard error is no terminal.
+    ConfigError where one of the standard streams is no terminal.
     """
     terminal = terminal or Terminal.of_process()
-    if not terminal.can_ask:
-        raise ConfigError('the prompt needs a terminal: use claw run "what to do" instead')
+    if not (terminal.can_ask and terminal.shows):
+        raise ConfigError('a conversation needs a terminal: claw run "what to do" needs none')
     try:
         with ended_by_signals():
             code = Repl(bench, terminal).run()
@@ -73,18 +73,17 @@ class Repl:
         while not self._state.over:
             self._terminal.restore()
             try:
-                line = self._next_line()
+                line = continued(self._line)
                 if is_command(line):
                     run_command(self._state, line)
                 elif line.strip():
                     self._turn(line)
             except EOFError:
-                _say("")
                 break
             except KeyboardInterrupt:
                 if self._second_interrupt():
                     return EXIT_CTRL_C
-            except ClawError as error:
+            except ConfigError as error:
                 failures.tell(error.message)
         return 0
 
@@ -95,31 +94,39 @@ class Repl:
         if not settings.quiet:
             _say(f"claw with {settings.model} in {settings.cwd}. /help says more.")
 
-    def _next_line(self) -> str:
+    def _line(self, prompt: str) -> str:
         """What was typed ahead counts as typed: whole lines are entered, the rest is shown."""
         ahead, line_end, rest = self._terminal.take_typed_ahead().partition("\n")
         if line_end:
             self._terminal.give_back(rest)
-            _say(PROMPT + ahead)
+            _say(prompt + ahead)
             return ahead
-        return continued(self._read(PROMPT, ahead), self._read)
+        return self._read(prompt, ahead)
 
     def _turn(self, prompt: str) -> None:
-        state = self._state
-        session = state.bench.session
-        token = state.bench.new_token()
-        groups = groups_in(session.state("shell"))
+        bench = self._state.bench
+        token = bench.new_token()
         try:
-            with turn(token, self._terminal, kill=groups.kill_all) as ending:
-                result = state.engine.run(session, prompt, cancel=token)
+            with turn(token, self._terminal, kill=bench.kill_commands) as ending:
+                self._run(prompt, token)
         except KeyboardInterrupt:
             _say("\n[left at once: what was going on may end a moment later]")
             return
-        finally:
-            state.turns += 1
-        state.usage += result.usage
         if ending.signal in ENDING:
             raise SystemExit(ending.exit_code)
+
+    def _run(self, prompt: str, token: CancelToken) -> None:
+        """A failure is a line, and not the end of the conversation."""
+        state = self._state
+        state.turns += 1
+        try:
+            result = state.engine.run(state.bench.session, prompt, cancel=token)
+        except Exception as error:
+            if state.bench.settings.verbose:
+                failures.show_traceback()
+            failures.tell(failures.as_claw_error(error).message)
+        else:
+            state.usage += result.usage
 
     def _second_interrupt(self) -> bool:
         """Whether this Ctrl-C at the prompt came within 2 s of the one before."""

@@ -85,7 +85,7 @@ def _model(state: State, argument: str) -> None:
 def _tools(state: State, argument: str) -> None:
     for tool in state.engine.tools:
         about = tool.description.partition("\n")[0]
-        state.say(shown(cut(f"  {tool.name:12} {about}", get_terminal_size().columns)))
+        state.say(cut(shown(f"  {tool.name:12} {about}"), get_terminal_size().columns))
 
 
 def _usage(state: State, argument: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from claw.cli.columns import cut
 from claw.cli.style import Paint, Role, is_diff, paint_diff
 from claw.cli.visible import shown
@@ -15,7 +17,7 @@ def call_line(call: ToolCall, width: int) -> str:
     """The tool's name and its arguments: the first as it is, other short ones by name."""
     words = [call.name]
     for index, (name, value) in enumerate(call.arguments.items()):
-        text = value if isinstance(value, str) else repr(value)
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if index and (len(text) > SHORT or "\n" in text or isinstance(value, list | dict)):
             continue
         words.append(text if index == 0 else f"{name}={text}")

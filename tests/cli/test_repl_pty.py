@@ -28,6 +28,11 @@ PROMPT = r"^claw>$"
 USAGE = r"^\[\d steps?, .*\]$"
 CUE = r"^\[y/a/n/w\]$"
 FLAVOURS = ["extra", "plain"]
+MISSING = {
+    "extra": [],
+    "plain": ["rich", "prompt_toolkit"],
+    "bare": ["rich", "prompt_toolkit", "readline"],
+}
 NOT_INSTALLED = 'raise ImportError("not installed, for this test")\n'
 
 
@@ -114,9 +119,10 @@ def home(tmp_path: Path) -> Path:
     home.mkdir(mode=0o700)
     workspace.mkdir()
     (home / "trust.json").write_text(json.dumps({str(workspace.resolve()): True}))
-    for name in ("rich", "prompt_toolkit"):
-        (tmp_path / "without" / name).mkdir(parents=True)
-        (tmp_path / "without" / name / "__init__.py").write_text(NOT_INSTALLED)
+    for folder, names in MISSING.items():
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / f"{name}.py").write_text(NOT_INSTALLED)
     return home
 
 
@@ -132,14 +138,13 @@ def start(home: Path, server: Server) -> Start:
         flavour: str, *options: str, holder: bool = True, **size: int
     ) -> Iterator[Terminal]:
         folder = home.parent
-        paths = [str(home), *([str(folder / "without")] if flavour == "plain" else [])]
         env = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
             "CLAW_HOME": str(home),
             "TERM": "xterm-256color",
             "LC_ALL": "C.UTF-8",
-            "PYTHONPATH": os.pathsep.join(paths),
+            "PYTHONPATH": os.pathsep.join([str(home), str(folder / flavour)]),
         }
         argv = [sys.executable, "-m", "claw", "--base-url", server.url, "--model", "scripted"]
         with Terminal.running(
@@ -159,7 +164,7 @@ def leave(terminal: Terminal) -> None:
     assert terminal.wait_exit() == 0
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", [*FLAVOURS, "bare"])
 def test_a_conversation(flavour: str, start: Start, model: Model) -> None:
     with start(flavour) as terminal:
         terminal.type("hold on\r")
@@ -250,14 +255,15 @@ def test_whole_lines_typed_ahead_are_entered_one_by_one(
         leave(terminal)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", [*FLAVOURS, "bare"])
 def test_ctrl_c_at_the_prompt(flavour: str, start: Start) -> None:
     with start(flavour) as terminal:
         terminal.type("never sent")
-        terminal.wait_for("never sent$")
+        terminal.wait_for("^claw> never sent$")
+        terminal.wait_asleep()
         terminal.type("\x03")
-        terminal.wait_for("again leaves")
-        terminal.wait_for(PROMPT)
+        terminal.wait_for(r"^claw> never sent(\^C)?\n\(Ctrl-C again leaves\)\nclaw>$")
+        terminal.wait_asleep()
         terminal.type("\x03")
         assert terminal.wait_exit() == 130
 
@@ -389,6 +395,17 @@ def test_a_paste_of_100_kb_is_one_prompt(flavour: str, start: Start, server: Ser
         leave(terminal)
 
 
+def test_a_python_without_readline_never_sends_half_a_line(start: Start, server: Server) -> None:
+    with start("bare") as terminal:
+        terminal.type("x" * 5000 + "\r")
+        terminal.wait_for("^claw: not sent: the terminal cuts lines at 4 kB")
+        terminal.type("short\r")
+        terminal.wait_for("^You said short$")
+        terminal.wait_for(PROMPT)
+        assert len(server.requests) == 1
+        leave(terminal)
+
+
 def test_a_line_of_100_kb_without_any_help_of_the_terminal(start: Start, server: Server) -> None:
     """A terminal's own line editing would cut it at 4 kB."""
     with start("plain") as terminal:
@@ -411,6 +428,7 @@ def test_the_history_goes_across_runs(flavour: str, start: Start, home: Path) ->
     with start(flavour) as terminal:
         terminal.type("\x1b[A")
         terminal.wait_for("^claw> remember me$")
+        terminal.wait_asleep()
         terminal.type("\x03")
         terminal.wait_for(PROMPT)
         leave(terminal)
@@ -438,7 +456,7 @@ def test_resizing(flavour: str, start: Start, model: Model) -> None:
         leave(terminal)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("flavour", [*FLAVOURS, "bare"])
 @pytest.mark.parametrize("state", ["prompt", "stream", "question"])
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_term_and_hup_leave_in_good_order(

@@ -116,6 +116,11 @@ class Terminal:
         """Until the condition holds; what the program writes is read meanwhile."""
         self._until(condition, "what was waited for didn't happen")
 
+    def wait_asleep(self) -> None:
+        """Until the program waits for a key. Before that, C code may not heed a Ctrl-C."""
+        state = Path(f"/proc/{self.pid}/stat")
+        self._until(lambda: state.read_text().rpartition(")")[2].split()[0] == "S", "it's busy")
+
     def modes(self) -> list[Any]:
         """The terminal's modes, as termios gives them."""
         return termios.tcgetattr(self._spawned.child_fd)
