@@ -53,7 +53,8 @@ class Reporter:
 
 
 def _retry_words(event: ev.Retrying) -> str:
-    return f"{event.error.message}; trying again in {event.wait_s:.1f} s (try {event.attempt + 1})"
+    failure = event.error.message.rstrip(".")
+    return f"{failure}; trying again in {event.wait_s:.1f} s (try {event.attempt + 1})"
 
 
 DISPATCH: dict[type, Callable[[Reporter, Any], None]] = {

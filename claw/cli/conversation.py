@@ -39,7 +39,7 @@ def _converse(flags: Flags, terminal: Terminal) -> int:
 
     bench = assemble(flags, os.environ, CancelToken(), ask=ask if terminal.can_ask else None)
     with closing(bench):
-        return run_repl(bench)
+        return run_repl(bench, terminal)
 
 
 def _offered(flags: Flags, servers: Sequence[LocalServer], terminal: Terminal) -> Flags | None:

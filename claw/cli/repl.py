@@ -21,14 +21,13 @@ from claw.errors import ConfigError
 TWICE_S = 2.0
 
 
-def run_repl(bench: Workbench, terminal: Terminal | None = None) -> int:
+def run_repl(bench: Workbench, terminal: Terminal) -> int:
     """Runs until the user leaves and returns the exit code. On the main thread, in a terminal:
     the one where questions were asked before, so that what was typed ahead then isn't lost.
 
     0 for /exit and Ctrl-D, 130 for Ctrl-C twice at the prompt; TERM and HUP are 143 and 129.
     ConfigError where one of the standard streams is no terminal.
     """
-    terminal = terminal or Terminal.of_process()
     if not (terminal.can_ask and terminal.shows):
         raise ConfigError('a conversation needs a terminal: claw run "what to do" needs none')
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from textwrap import wrap
 
 from claw.cli.columns import cut
 from claw.cli.style import Paint, Role, is_diff, paint_diff
@@ -16,7 +17,8 @@ SHORT = 60  # characters of an argument that isn't the key one
 def call_line(call: ToolCall, width: int) -> str:
     """The tool's name and its arguments: the first as it is, other short ones by name."""
     words = [call.name]
-    for index, (name, value) in enumerate(call.arguments.items()):
+    given = {name: value for name, value in call.arguments.items() if value is not None}
+    for index, (name, value) in enumerate(given.items()):
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         if index and (len(text) > SHORT or "\n" in text or isinstance(value, list | dict)):
             continue
@@ -33,6 +35,8 @@ def result_lines(content: str, width: int, paint: Paint, *, is_error: bool) -> l
     if is_diff(text):
         return [f"  {line}" for line in paint_diff(text, paint)]
     lines = text.split("\n") if text.strip() else ["(no output)"]
+    if is_error and len(lines) == 1:  # what went wrong is worth more than one line
+        lines = wrap(lines[0], width - 2)
     left_out = len(lines) - HEAD - TAIL
     if left_out > 1:
         lines[HEAD:-TAIL] = [f"... {left_out} more lines"]

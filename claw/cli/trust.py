@@ -58,8 +58,10 @@ def is_trusted(
                 "here in a terminal, asks once"
             ]
         return False, []
+    # The name on a line of its own: however long it is, the question and its cue stay together.
+    name = str(folder).replace("\n", "?")
     trusted = ask(
-        f"Do you trust the files in {folder}? Then its {INSTRUCTIONS} may instruct the model."
+        f"{name}\nDo you trust this folder? Its {INSTRUCTIONS} may then instruct the model."
     )
     try:
         folders.remember(folder, trusted)
