@@ -12,14 +12,10 @@ from claw.approval import Approver
 from claw.cancel import CancelToken
 from claw.cli import failures
 from claw.cli.approvals import NobodyToAsk
-from claw.cli.ask import Asker
 from claw.cli.assemble import Workbench, assemble
-from claw.cli.first_run import explained, local_servers
 from claw.cli.output import Output, StandardOutput, output_for
 from claw.cli.piped import context_of, read_to_end
-from claw.cli.question import ask_yes_no
 from claw.cli.reporting import reporter_for
-from claw.cli.rich_terminal import painter_for
 from claw.cli.settings import Flags, NothingSet, Settings
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
@@ -68,6 +64,8 @@ class _Once:
         except BrokenPipeError:
             return self._made_up(RunStatus.CANCELLED, reason=failures.BROKEN_PIPE)
         except NothingSet as error:
+            from claw.cli.first_run import explained, local_servers
+
             return self._made_up(RunStatus.ERROR, error=explained(error, local_servers()))
         except Exception as error:
             if self._flags.verbose:
@@ -94,6 +92,9 @@ class _Once:
     def _approvers(self, settings: Settings) -> tuple[Approver, Approver | None]:
         """Who decides about calls, and about the same call for the third time."""
         if self._terminal.can_ask:
+            from claw.cli.ask import Asker
+            from claw.cli.rich_terminal import painter_for
+
             paint = painter_for(sys.stderr, color=settings.color)
             asker = Asker(self._terminal, cwd=settings.cwd, paint=paint)
             return asker, asker.about_repeat
@@ -119,6 +120,8 @@ class _Once:
         return f"{prompt}\n\n<standard_input>\n{context}\n</standard_input>"
 
     def _ask(self, question: str) -> bool:
+        from claw.cli.question import ask_yes_no
+
         return ask_yes_no(self._terminal, question, self._token)
 
     def _kill(self) -> None:

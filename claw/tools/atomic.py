@@ -6,7 +6,6 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from secrets import token_hex
 
 
 def replace_file(target: Path, data: bytes) -> None:
@@ -16,7 +15,7 @@ def replace_file(target: Path, data: bytes) -> None:
     its mode and, where that is allowed, its owner. OSError leaves everything as it was.
     """
     before = _status_of(target)
-    temporary = target.with_name(f".{target.name[:100]}.{token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     descriptor = os.open(temporary, flags, 0o666 if before is None else 0o600)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
@@ -30,6 +29,8 @@ def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
     if max(len(old), len(new)) > MOST_COMPARED:
         found: Iterable[str] = _one_hunk(old, new, names)
     else:
+        import difflib  # with what it needs 3 ms, which a run without edits needn't pay
+
         found = difflib.unified_diff(old, new, *names, n=CONTEXT_LINES)
     return "".join(_finished(_moved(line, skip)) for line in found)
 

@@ -15,7 +15,7 @@ from threading import Timer
 
 from tests.bench.install import Installation
 from tests.bench.report import MeasureFailed, Row
-from tests.bench.server import DELTA
+from tests.bench.server import delta_text
 
 BARE = str(Path(__file__).with_name("bare_command.py"))
 STARTS_PER_ROUND = 6
@@ -34,7 +34,7 @@ def first_token(installation: Installation, rounds: int, base_url: str) -> Row:
     options = ["--base-url", base_url, "--model", "bench-model", "go"]
     claw = [installation.claw, "run", *options]
     bare = [installation.python, BARE, *options]
-    token = DELTA.encode()
+    token = delta_text(0).encode()
     row = Row("claw run: first token, beside click+requests", 1.5, "x")
     return _beside(row, rounds, lambda: _run(claw, until=token), lambda: _run(bare, until=token))
 

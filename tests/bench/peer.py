@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median, quantiles
 from typing import Any, Protocol
 
-from tests.bench.server import CALLS, DELTA, call_arguments, stamp_of
+from tests.bench.server import CALLS, call_arguments, delta_text, stamp_of
 
 Figures = dict[str, float]
 OnText = Callable[[str], object]
@@ -40,7 +40,8 @@ class Peer(Protocol):
 def main(peer: Peer, **more_tasks: Callable[[str, int], Figures]) -> None:
     task, server, count = sys.argv[1:]
     tasks: dict[str, Callable[[str, int], Figures]] = {
-        "burst": lambda server, count: burst(peer, server, count),
+        "burst": lambda server, count: burst(peer, server, "burst", count),
+        "padded": lambda server, count: burst(peer, server, "padded", count),
         "tools": lambda server, count: tools(peer, server, count),
         "paced": lambda server, count: paced(peer, server, count),
         "history": lambda server, count: history(peer, server, count),
@@ -49,7 +50,7 @@ def main(peer: Peer, **more_tasks: Callable[[str, int], Figures]) -> None:
     print(json.dumps(tasks[task](server, int(count))))
 
 
-def burst(peer: Peer, server: str, count: int) -> Figures:
+def burst(peer: Peer, server: str, mode: str, count: int) -> Figures:
     """CPU and wall time of one delta, in microseconds, and the peak of memory."""
     deltas = 0
 
@@ -57,12 +58,14 @@ def burst(peer: Peer, server: str, count: int) -> Figures:
         nonlocal deltas
         deltas += 1
 
-    peer.text(url(server, "burst", 20), count_delta)
+    peer.text(url(server, mode, 20), count_delta)
     deltas, cpu, wall = 0, cpu_seconds(), time.monotonic()
-    text = peer.text(url(server, "burst", count), count_delta)
+    text = peer.text(url(server, mode, count), count_delta)
     wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
-    check(deltas == count and text == DELTA * count, "the text isn't what was sent")
-    return {"cpu_us": cpu / count * 1e6, "wall_us": wall / count * 1e6, "memory": peak_memory()}
+    peak = peak_memory()
+    sent = "".join(map(delta_text, range(count)))
+    check(deltas == count and text == sent, "the text isn't what was sent")
+    return {"cpu_us": cpu / count * 1e6, "wall_us": wall / count * 1e6, "memory": peak}
 
 
 def tools(peer: Peer, server: str, count: int) -> Figures:
@@ -95,7 +98,7 @@ def history(peer: Peer, server: str, messages: int) -> Figures:
     spent = []
     for _ in range(HISTORY_TURNS):
         cpu = cpu_seconds()
-        check(ask() == DELTA, "the answer isn't what was sent")
+        check(ask() == delta_text(0), "the answer isn't what was sent")
         spent.append(cpu_seconds() - cpu)
     return {"cpu_ms": median(spent) * 1e3}
 

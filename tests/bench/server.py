@@ -4,6 +4,7 @@ The URL says what comes: `<server>/<mode>/<n>/v1/chat/completions`, so any clien
 can ask for it.
 
     burst   n text deltas at once
+    padded  the same, each with a random string at its end, as OpenAI's own service sends
     tools   n argument fragments of 4 interleaved calls at once
     paced   n text deltas, one every 10 ms; each begins with the time it was sent at
     stall   n text deltas, then silence until the client leaves
@@ -15,6 +16,7 @@ them. It runs in its own process until its standard input is closed.
 from __future__ import annotations
 
 import json
+import random
 import socket
 import subprocess
 import sys
@@ -27,7 +29,8 @@ from itertools import chain
 from typing import IO, Any
 
 DELTA_CHARS = 20
-DELTA = "a piece of the reply"
+PIECES = ("of an answer, ", "\n    return x\n", 'called "claw" ', "naïve café — ", "1. **First** ")
+PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 CALLS = 4
 PACE_S = 0.01
 STAMP_DIGITS = 20
@@ -54,6 +57,11 @@ def running_server() -> Iterator[str]:
             process.stdin.close()
 
 
+def delta_text(number: int) -> str:
+    """The text of a delta; no two in a row are alike."""
+    return f"{number:06}{PIECES[number % len(PIECES)]}"
+
+
 def stamp_of(delta: str) -> int:
     """The monotonic time, in nanoseconds, at which a paced delta was sent."""
     return int(delta[:STAMP_DIGITS])
@@ -61,8 +69,9 @@ def stamp_of(delta: str) -> int:
 
 def call_arguments(fragments: int) -> str:
     """The arguments of one call: JSON, as long as that many fragments."""
-    frame = json.dumps({"content": ""})
-    return json.dumps({"content": "x" * (fragments * DELTA_CHARS - len(frame))})
+    size = fragments * DELTA_CHARS - len(json.dumps({"content": ""}))
+    lines = (f"line {number:06} of a file. " for number in range(fragments))
+    return json.dumps({"content": "".join(lines)[:size]})
 
 
 def main() -> None:
@@ -102,6 +111,10 @@ def _burst(connection: socket.socket, count: int) -> None:
     connection.sendall(_text_body(count))
 
 
+def _padded(connection: socket.socket, count: int) -> None:
+    connection.sendall(_padded_body(count))
+
+
 def _tools(connection: socket.socket, count: int) -> None:
     connection.sendall(_tools_body(count))
 
@@ -117,13 +130,14 @@ def _paced(connection: socket.socket, count: int) -> None:
 
 
 def _stall(connection: socket.socket, count: int) -> None:
-    connection.sendall(HEAD + _chunk(_event({"content": DELTA})) * count)
+    connection.sendall(HEAD + b"".join(_text_chunks(count)))
     connection.settimeout(STALL_LIMIT_S)
     connection.recv(1)
 
 
 MODES: dict[str, Callable[[socket.socket, int], None]] = {
     "burst": _burst,
+    "padded": _padded,
     "tools": _tools,
     "paced": _paced,
     "stall": _stall,
@@ -132,7 +146,25 @@ MODES: dict[str, Callable[[socket.socket, int], None]] = {
 
 @lru_cache(maxsize=8)
 def _text_body(count: int) -> bytes:
-    return HEAD + _chunk(_event({"content": DELTA})) * count + _end("stop")
+    return HEAD + b"".join(_text_chunks(count)) + _end("stop")
+
+
+@lru_cache(maxsize=8)
+def _padded_body(count: int) -> bytes:
+    chance = random.Random(0)
+    chunks = (
+        _chunk(_event({"content": delta_text(number)}, padding=_padding(chance)))
+        for number in range(count)
+    )
+    return HEAD + b"".join(chunks) + _end("stop")
+
+
+def _padding(chance: random.Random) -> str:
+    return "".join(chance.choices(PADDING, k=chance.randint(1, 12)))
+
+
+def _text_chunks(count: int) -> Iterator[bytes]:
+    return (_chunk(_event({"content": delta_text(number)})) for number in range(count))
 
 
 @lru_cache(maxsize=8)
@@ -166,8 +198,8 @@ def _end(reason: str) -> bytes:
     return b"".join(map(_chunk, events)) + END_OF_BODY
 
 
-def _event(delta: dict[str, Any], reason: str | None = None) -> bytes:
-    payload = {
+def _event(delta: dict[str, Any], reason: str | None = None, padding: str = "") -> bytes:
+    payload: dict[str, Any] = {
         "id": "chatcmpl-bench",
         "object": "chat.completion.chunk",
         "created": 1700000000,
@@ -175,7 +207,9 @@ def _event(delta: dict[str, Any], reason: str | None = None) -> bytes:
         "system_fingerprint": "fp_bench",
         "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
     }
-    return _data(json.dumps(payload, separators=(",", ":")))
+    if padding:
+        payload["obfuscation"] = padding
+    return _data(json.dumps(payload, separators=(",", ":"), ensure_ascii=False))
 
 
 def _data(text: str) -> bytes:

@@ -77,6 +77,11 @@ def text_burst(bench: Bench) -> Iterator[Row]:
     )
 
 
+def padded_burst(bench: Bench) -> Iterator[Row]:
+    row = Row("text deltas with random padding: CPU a delta", 12, "x", at_least=True)
+    yield from _compare(bench, "padded", bench.deltas, Comparison("cpu_us", "us", row))
+
+
 def tool_burst(bench: Bench) -> Iterator[Row]:
     row = Row("4 interleaved tool calls: CPU a fragment", 11, "x", at_least=True)
     yield from _compare(bench, "tools", bench.deltas, Comparison("cpu_us", "us", row))
