@@ -177,6 +177,8 @@ def repair(messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
     lost = sorted(_result_ids(messages) - _result_ids(mended))
     if lost:
         notices.append(f"these results had no call before them and were dropped: {', '.join(lost)}")
+    if not notices and mended != [m for m in messages if m.role != "tool" or m.tool_results]:
+        notices.append("the results of tool calls were put in the order of their calls")
     return mended, notices
 
 
