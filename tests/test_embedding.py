@@ -14,14 +14,7 @@ from claw.providers import OpenAIChat
 from claw.session import unanswered_calls
 from tests.support.server import Server, Turn, model, one_delta_then_silence, reply, serve
 
-README = Path(__file__).parent.parent / "README.md"
 ADDS = Turn("", calls=(("c1", "add", {"a": 2, "b": 3}),))
-
-
-def example() -> str:
-    """The embedding example, as the README prints it."""
-    section = README.read_text().split("## Embed it", 1)[1]
-    return section.split("```python\n", 1)[1].split("```", 1)[0]
 
 
 def run_script(code: str, server: Server, tmp_path: Path) -> str:
@@ -39,13 +32,6 @@ def run_script(code: str, server: Server, tmp_path: Path) -> str:
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
-
-
-def test_the_readmes_ten_lines_run(tmp_path: Path) -> None:
-    code = example()
-    assert len([line for line in code.splitlines() if line.strip()]) <= 12
-    with serve(model(ADDS, "It is 5.")) as server:
-        assert run_script(code, server, tmp_path).strip() == "It is 5."
 
 
 def test_a_run_installs_no_handler_prints_nothing_and_starts_no_event_loop(
