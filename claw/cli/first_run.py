@@ -16,9 +16,9 @@ PROBE_BYTES = 1_000_000
 
 THREE_WAYS = """\
 no model server is set. To begin:
-  a key:           export OPENAI_API_KEY=... ; claw --model NAME       (other makers: --provider)
-  a local server:  claw --base-url http://127.0.0.1:8080/v1 --model NAME
-  neither:         claw demo                                           (a scripted model)"""
+  export OPENAI_API_KEY=...; claw --model NAME     a key (others: --provider)
+  claw --base-url http://127.0.0.1:8080/v1 --model NAME        a local server
+  claw demo                                        needs neither: it's a script"""
 
 
 @dataclass(frozen=True)
