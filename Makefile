@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SETTINGS := setup.cfg pyproject.toml
 
-.PHONY: help run test stress real lint types check bench dist clean
+.PHONY: help run test stress real lint types check bench conformance dist clean
 
 help:  ## what can be made
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -59,6 +59,13 @@ check: lint types test  ## what every change has to pass
 
 bench: .venv-bench/stamp  ## speed, size and latency, as ratios in one run
 	$(BIN)/python -m tests.bench
+
+.venv-bench/peers.stamp: .venv-bench/stamp
+	-.venv-bench/bin/python -m pip --disable-pip-version-check --quiet install anthropic
+	@touch $@
+
+conformance: $(VENV)/test.stamp .venv-bench/peers.stamp  ## the cases of tests/cases: claw's score and its peers'
+	$(BIN)/python -m tests.conformance --json .venv-bench/conformance.json
 
 dist: $(BIN)/python  ## source and wheel archives
 	$(PIP) install build

@@ -69,12 +69,17 @@ class ToolCallDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Event):
-    """The request failed before its first event and will be sent again after `wait_s` seconds."""
+    """The request failed before its first event and will be sent again after `wait_s` seconds.
+
+    remedy: what is changed for it, as it stands behind "trying again" ("without stream_options");
+    "" where the same is sent to the same server.
+    """
 
     type = "retrying"
     attempt: int
     wait_s: float
     error: ClawError
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ log = logging.getLogger("claw")
 
 
 class Reporter:
-    """Every method is a no-op but `on_event`, which calls the one that belongs to the event.
+    """Every method is a no-op but `on_event`, which calls the one that belongs to the event, and
+    `on_retrying`, which makes a notice of it.
 
     Contract: all methods are called on the thread that called Engine.run, one after the other. A
     slow one delays that thread by its own time and no more. One that raises is logged once and
@@ -39,6 +40,11 @@ class Reporter:
     def on_tool_result(self, call: ToolCall, result: ToolResult) -> None: ...
     def on_step(self, usage: Usage | None) -> None: ...
     def on_notice(self, text: str) -> None: ...
+
+    def on_retrying(self, event: ev.Retrying) -> None:
+        """A request failed and is sent again: at once, or after `event.wait_s`."""
+        self.on_notice(_retry_words(event))
+
     def on_run_end(self, result: ev.RunResult) -> None: ...
 
     def flush(self) -> None:
@@ -54,13 +60,14 @@ class Reporter:
 
 def _retry_words(event: ev.Retrying) -> str:
     failure = event.error.message.rstrip(".")
-    return f"{failure}; trying again in {event.wait_s:.1f} s (try {event.attempt + 1})"
+    how = event.remedy or f"in {event.wait_s:.1f} s (try {event.attempt + 1})"
+    return f"{failure}; trying again {how}"
 
 
 DISPATCH: dict[type, Callable[[Reporter, Any], None]] = {
     ev.TextDelta: lambda reporter, event: reporter.on_text_delta(event.text),
     ev.ReasoningDelta: lambda reporter, event: reporter.on_reasoning_delta(event.text),
-    ev.Retrying: lambda reporter, event: reporter.on_notice(_retry_words(event)),
+    ev.Retrying: lambda reporter, event: reporter.on_retrying(event),
     ev.RunStarted: lambda reporter, event: reporter.on_run_start(),
     ev.TextComplete: lambda reporter, event: reporter.on_text_complete(event.text),
     ev.ToolStarted: lambda reporter, event: reporter.on_tool_call(event.call),

@@ -12,6 +12,7 @@ from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
+from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
 from claw.cli.places import Places, find_places
 from claw.cli.settings import Flags, Settings, need_model, resolve
 from claw.cli.system_prompt import system_prompt
@@ -19,7 +20,8 @@ from claw.cli.trust import TrustedFolders, is_trusted, project_instructions
 from claw.cli.user_tools import load_tools
 from claw.engine import Engine
 from claw.errors import ConfigError
-from claw.providers import OpenAIChat
+from claw.providers.fallback import Choice, FallbackProvider
+from claw.providers.http_provider import HTTPProvider
 from claw.reporter import Reporter
 from claw.session import Session
 from claw.tools import coding_tools
@@ -35,17 +37,18 @@ class Workbench:
     """Everything a turn needs, put together once. Close it when the work is done.
 
     env: what tools get to see, once the engine has taken more keys out. notices: lines to tell the
-    user at the start. key: what the requests carry, if anything.
+    user at the start. key: what the requests to the chosen server carry, if anything.
     """
 
     settings: Settings
     places: Places
-    provider: OpenAIChat
+    provider: HTTPProvider | FallbackProvider
     tools: tuple[Tool, ...]
     system: str
     env: Mapping[str, str] = field(repr=False)
     notices: tuple[str, ...] = ()
     key: str | None = field(default=None, repr=False)
+    fallbacks: tuple[Choice, ...] = ()
     session: Session = field(default_factory=Session)
 
     def new_engine(
@@ -71,9 +74,11 @@ class Workbench:
         return CancelToken(timeout=self.settings.timeout)
 
     def with_model(self, name: str) -> Workbench:
-        """The same bench with another model of the same server."""
+        """The same bench with another model of the same server; the fallbacks stay."""
         settings = replace(self.settings, model=name)
-        return replace(self, settings=settings, provider=_provider(settings, self.key))
+        asked = provider_for(settings.server, self.key, settings.effort)
+        provider = with_fallbacks(settings.server, asked, self.fallbacks)
+        return replace(self, settings=settings, provider=provider)
 
     def kill_commands(self) -> None:
         """KILL to every command of the session that still runs. From any thread; doesn't block."""
@@ -102,7 +107,10 @@ def assemble(
     settings = resolve(flags, environ, config)
     need_model(settings)
     key = fetch_key(settings.key, environ, settings.preset.name, cancel)
-    set_up_logs(secret=key, verbose=settings.verbose, log_file=flags.log_file)
+    fallbacks = fallback_choices(settings.fallbacks, environ, settings.effort, cancel)
+    asked = provider_for(settings.server, key, settings.effort)
+    provider = with_fallbacks(settings.server, asked, fallbacks)
+    set_up_logs(secrets=provider.secrets, verbose=settings.verbose, log_file=flags.log_file)
     tools = _tools(settings)
     rules = _system_file(settings.system_file)
     trusted, notices = is_trusted(settings.cwd, TrustedFolders(places.trust_file), ask)
@@ -110,21 +118,13 @@ def assemble(
     return Workbench(
         settings=settings,
         places=places,
-        provider=_provider(settings, key),
+        provider=provider,
         tools=tools,
         system=system_prompt(settings.cwd, tools, rules=rules, instructions=instructions),
         env=_without_own_keys(environ, config),
         notices=(*config.warnings, *notices, *more),
         key=key,
-    )
-
-
-def _provider(settings: Settings, key: str | None) -> OpenAIChat:
-    return OpenAIChat(
-        settings.model,
-        base_url=settings.base_url,
-        api_key=key,
-        quirks=settings.preset.quirks,
+        fallbacks=fallbacks,
     )
 
 

@@ -5,33 +5,51 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from claw.errors import ConfigError
+from claw.providers.effort import LEVELS, STYLE_OF_DIALECT, STYLES
 from claw.providers.presets import PRESETS, Preset
 from claw.providers.quirks import NO_QUIRKS
+
+Kind: TypeAlias = type | tuple[str, ...]
+"""What a setting may hold: a value of a type, or one of these texts."""
 
 KINDS: Mapping[type, str] = {
     str: "a text in quotes",
     int: "a whole number over 0",
     float: "a number over 0",
+    bool: "true or false",
     list: "a list of texts",
     dict: "a table",
 }
 
-TOP: Mapping[str, type] = {
+TOP: Mapping[str, Kind] = {
     "provider": str,
     "model": str,
     "base_url": str,
     "key_command": str,
+    "effort": LEVELS,
+    "fallback": list,
     "tools": list,
     "approvals": dict,
     "limits": dict,
     "presets": dict,
 }
-APPROVALS: Mapping[str, type] = {"mode": str}
-LIMITS: Mapping[str, type] = {"max_steps": int, "timeout": float}
-PRESET: Mapping[str, type] = {"base_url": str, "key_variable": str, "key_command": str}
+APPROVALS: Mapping[str, Kind] = {"mode": str}
+LIMITS: Mapping[str, Kind] = {"max_steps": int, "timeout": float}
+PRESET: Mapping[str, Kind] = {
+    "base_url": str,
+    "key_variable": str,
+    "key_command": str,
+    "dialect": tuple(STYLE_OF_DIALECT),
+    "quirks": dict,
+}
+QUIRKS: Mapping[str, Kind] = {
+    **{name: type(value) for name, value in vars(NO_QUIRKS).items()},
+    "effort": tuple(STYLES),
+    "max_tokens_field": ("max_tokens", "max_completion_tokens"),
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +71,8 @@ class UserConfig:
     model: str = ""
     base_url: str = ""
     key_command: str = ""
+    effort: str = ""
+    fallback: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     approve: str = ""
     max_steps: int | None = None
@@ -86,17 +106,17 @@ def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
     top = reader.table(data, TOP)
     approvals = reader.table(top.get("approvals", {}), APPROVALS, "approvals")
     limits = reader.table(top.get("limits", {}), LIMITS, "limits")
-    presets = {
-        name: _preset(name, reader.table(table, PRESET, f"presets.{name}"))
-        for name, table in top.get("presets", {}).items()
-    }
+    presets = {name: _preset(reader, name, table) for name, table in top.get("presets", {}).items()}
     plain = {
-        key: top[key] for key in ("provider", "model", "base_url", "key_command") if key in top
+        key: top[key]
+        for key in ("provider", "model", "base_url", "key_command", "effort")
+        if key in top
     }
     return UserConfig(
         file,
         exists=True,
         **plain,
+        fallback=tuple(top.get("fallback", ())),
         tools=tuple(top.get("tools", ())),
         approve=approvals.get("mode", ""),
         max_steps=limits.get("max_steps"),
@@ -106,18 +126,23 @@ def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
     )
 
 
-def _preset(name: str, table: Mapping[str, str]) -> PresetTable:
-    """A table may name a new server, move a known one, or add a key_command to it."""
-    known = PRESETS.get(name)
-    own_url = "base_url" in table
-    if known is None or own_url:
-        quirks = known.quirks if known else NO_QUIRKS
-        preset = Preset(
-            name, table.get("base_url", ""), table.get("key_variable", ""), quirks=quirks
-        )
-    else:
-        preset = replace(known, key_variable=table.get("key_variable", known.key_variable))
-    return PresetTable(preset, table.get("key_command", ""), own_url or known is None)
+def _preset(reader: _Reader, name: str, data: Any) -> PresetTable:
+    """A table may name a new server, move a known one, or say more about it: how its key is had,
+    its quirks."""
+    table = reader.table(data, PRESET, f"presets.{name}")
+    quirks = reader.table(table.get("quirks", {}), QUIRKS, f"presets.{name}.quirks")
+    known = PRESETS.get(name, Preset(name, ""))
+    own_url = "base_url" in table or name not in PRESETS
+    if own_url:  # nobody's variables but those that the table names
+        known = Preset(name, table.get("base_url", ""), dialect=known.dialect, quirks=known.quirks)
+    dialect = table.get("dialect", known.dialect)
+    preset = replace(
+        known,
+        key_variable=table.get("key_variable", known.key_variable),
+        dialect=dialect,
+        quirks=replace(known.quirks if dialect == known.dialect else NO_QUIRKS, **quirks),
+    )
+    return PresetTable(preset, table.get("key_command", ""), own_url)
 
 
 class _Reader:
@@ -127,7 +152,7 @@ class _Reader:
         self.file = file
         self.warnings: list[str] = []
 
-    def table(self, data: Any, known: Mapping[str, type], where: str = "") -> dict[str, Any]:
+    def table(self, data: Any, known: Mapping[str, Kind], where: str = "") -> dict[str, Any]:
         """The known entries of `data`, each of its kind."""
         prefix = f"{where}." if where else ""
         if not isinstance(data, dict):
@@ -139,11 +164,19 @@ class _Reader:
         entries = {name: value for name, value in data.items() if name in known}
         for name, value in entries.items():
             if not _is(value, known[name]):
-                raise ConfigError(f"{self.file}: {prefix}{name} must be {KINDS[known[name]]}")
+                raise ConfigError(f"{self.file}: {prefix}{name} must be {_words(known[name])}")
         return entries
 
 
-def _is(value: Any, kind: type) -> bool:
+def _words(kind: Kind) -> str:
+    if isinstance(kind, tuple):
+        return "one of " + ", ".join(f'"{each}"' for each in kind)
+    return KINDS[kind]
+
+
+def _is(value: Any, kind: Kind) -> bool:
+    if isinstance(kind, tuple):
+        return value in kind
     if kind is list:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
     if kind in (int, float):

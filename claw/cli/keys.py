@@ -7,6 +7,7 @@
 | `[presets.X] base_url`                  | the variable that the table names, its key_command |
 | config.toml's `base_url`                | CLAW_API_KEY, config.toml's `key_command`          |
 | `--base-url`, CLAW_BASE_URL             | CLAW_API_KEY                                       |
+| the preset of a `--fallback`            | as in the first two rows, never CLAW_API_KEY       |
 """
 
 from __future__ import annotations

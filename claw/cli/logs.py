@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Sequence
 from logging import FileHandler, Formatter, LogRecord, StreamHandler
 
 from claw.errors import ConfigError
-from claw.providers.endpoint import MASK, secrets_of
+from claw.providers.endpoint import MASK
 
 
 class _Masking(Formatter):
-    """Formats a record without the key, and without a traceback unless it is wanted."""
+    """Formats a record without any key, and without a traceback unless it is wanted."""
 
-    def __init__(self, form: str, *, secret: str | None, traces: bool) -> None:
+    def __init__(self, form: str, *, secrets: Sequence[str], traces: bool) -> None:
         super().__init__(form)
-        self._secrets = secrets_of(secret, {})
+        self._secrets = secrets
         self._traces = traces
 
     def format(self, record: LogRecord) -> str:
@@ -30,25 +31,25 @@ class _Masking(Formatter):
         return self.formatMessage(record)
 
 
-def set_up_logs(*, secret: str | None, verbose: bool, log_file: str) -> None:
-    """For the process of the command. `secret`: the key; it is never written."""
+def set_up_logs(*, secrets: Sequence[str], verbose: bool, log_file: str) -> None:
+    """For the process of the command. `secrets`: the keys; they are never written."""
     log = logging.getLogger("claw")
     log.propagate = False
     stderr = StreamHandler(sys.stderr)
     stderr.setLevel(logging.WARNING)
-    stderr.setFormatter(_Masking("claw: %(message)s", secret=secret, traces=verbose))
+    stderr.setFormatter(_Masking("claw: %(message)s", secrets=secrets, traces=verbose))
     log.addHandler(stderr)
     if log_file:
         log.setLevel(logging.DEBUG)
-        log.addHandler(_file_handler(log_file, secret))
+        log.addHandler(_file_handler(log_file, secrets))
 
 
-def _file_handler(log_file: str, secret: str | None) -> FileHandler:
+def _file_handler(log_file: str, secrets: Sequence[str]) -> FileHandler:
     try:
         os.close(os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         handler = FileHandler(log_file, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--log-file {log_file} can't be written: {error.strerror}") from error
     form = "%(asctime)s %(levelname)s %(threadName)s %(message)s"
-    handler.setFormatter(_Masking(form, secret=secret, traces=True))
+    handler.setFormatter(_Masking(form, secrets=secrets, traces=True))
     return handler

@@ -25,6 +25,17 @@ OPTIONS = (
         type=click.Choice(["ask", "all"]),
         help="ask: reading is free, all else asks (the default). all: nothing asks.",
     ),
+    click.option(
+        "--effort",
+        type=click.Choice(["off", "low", "medium", "high"]),
+        help="How much the model thinks, where it can.",
+    ),
+    click.option(
+        "--fallback",
+        multiple=True,
+        metavar="PRESET:MODEL",
+        help="Whom to ask when the server can't answer; may be given several times.",
+    ),
     click.option("--max-steps", type=click.IntRange(min=1), help="Replies a turn may take."),
     click.option(
         "--timeout",
@@ -120,6 +131,67 @@ def demo(flags: Flags, keep: bool) -> int:
     from claw.cli.settings import wants_color
 
     return run_demo(keep=keep, color=wants_color(flags, os.environ))
+
+
+@cli.command()
+@click.argument("file", metavar="MODEL.gguf")
+@shared_options
+@click.option("--chat-template", metavar="FILE", help="A Jinja file in place of the model's own.")
+@click.option(
+    "--context",
+    type=click.IntRange(min=256),
+    metavar="TOKENS",
+    help="How much the model keeps in view, which costs memory (16384).",
+)
+@command
+def local(flags: Flags, file: str, chat_template: str | None, context: int | None) -> int:
+    """Talk to a model file of your own, which llama.cpp serves meanwhile.
+
+    It takes pip install 'claw-engine[local]'. The conversation stays on this machine.
+    """
+    from claw.cli.local import converse_locally
+
+    return converse_locally(flags, file, chat_template=chat_template or "", context=context)
+
+
+@cli.command()
+@click.argument("url", required=False)
+@click.option("--provider", metavar="NAME", help="Look at this preset's server instead of a URL.")
+@click.option("--model", metavar="NAME", help="The model to ask; else the first it lists.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="The time it may take (30).",
+)
+@click.option("--write", is_flag=True, help="Add the preset that suits it to config.toml.")
+@click.option("--name", metavar="NAME", help="The name of that preset.")
+@click.option("--json", is_flag=True, help="One JSON object in place of the table.")
+@command
+def doctor(flags: Flags, url: str | None, write: bool, name: str | None, json: bool) -> int:
+    """Find out what the server at URL speaks, and how; without URL, look at this machine.
+
+    It asks a few short questions. No tool is run. A key for URL comes from CLAW_API_KEY.
+    """
+    if url or flags.provider or flags.base_url:
+        from claw.cli.doctor import Wishes, examine
+
+        return examine(flags, url or "", Wishes(name or "", write=write, json=json))
+    from claw.cli.checkup import check_up
+
+    return check_up(flags, as_json=json)
+
+
+@cli.command()
+@click.option("--provider", metavar="NAME", help="The model server, by its preset's name.")
+@click.option("--base-url", metavar="URL", help="The model server, by its URL.")
+@click.option("--json", is_flag=True, help="One JSON object in place of the lines.")
+@command
+def models(flags: Flags, json: bool) -> int:
+    """List the models that the server offers."""
+    from claw.cli.models import show_models
+
+    return show_models(flags, as_json=json)
 
 
 @cli.group()

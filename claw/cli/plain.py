@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 from typing import TextIO
 
@@ -10,7 +12,7 @@ from claw.cli.failures import CANCEL_WORDS
 from claw.cli.style import Paint, plain
 from claw.cli.tool_lines import call_line, result_lines
 from claw.cli.visible import TerminalFilter, shown
-from claw.events import RunResult, RunStatus
+from claw.events import Retrying, RunResult, RunStatus
 from claw.messages import ToolCall, ToolResult
 from claw.reporter import Reporter
 
@@ -54,6 +56,7 @@ class PlainReporter(Reporter):
         self._paint = paint
         self._pending: list[str] = []
         self._indicator = ""
+        self._next_try_at = 0.0
         self._section = ""
         self._at_line_start = True
         self._streamed = False
@@ -73,6 +76,8 @@ class PlainReporter(Reporter):
         if self._show_text:
             self._stream_text("text", text)
         elif text:
+            if self._section == "reasoning":
+                self._enter("text")
             self._erase_indicator()
             self._at_line_start = text.endswith("\n")
 
@@ -104,6 +109,10 @@ class PlainReporter(Reporter):
     def on_notice(self, text: str) -> None:
         self._lines("notices", [self._paint(f"note: {shown(text)}", "notice")])
 
+    def on_retrying(self, event: Retrying) -> None:
+        super().on_retrying(event)
+        self._next_try_at = time.monotonic() + event.wait_s
+
     def on_run_end(self, result: RunResult) -> None:
         self._end_line()
         ending = ending_words(result)
@@ -118,7 +127,12 @@ class PlainReporter(Reporter):
     def on_tick(self, elapsed_s: float, waiting_for: str) -> None:
         if not self._at_line_start or self._pending:
             return
-        words = cut(f"waiting for {shown(waiting_for)}, {int(elapsed_s)} s", self._width() - 1)
+        to_wait = self._next_try_at - time.monotonic()
+        if to_wait > 0:
+            words = f"trying again in {math.ceil(to_wait)} s (Ctrl-C ends the turn)"
+        else:
+            words = f"waiting for {shown(waiting_for)}, {int(elapsed_s)} s"
+        words = cut(words, self._width() - 1)
         if words != self._indicator:
             self._write(ERASE_LINE + self._paint(words, "dim"))
             self._indicator = words
@@ -161,7 +175,8 @@ class PlainReporter(Reporter):
         self._pending += [f"{line}\n" for line in lines]
 
     def _end_line(self) -> None:
-        if self._show_text and not self._at_line_start:
+        ours = self._show_text or self._section == "reasoning"
+        if ours and not self._at_line_start:
             self._pending.append("\n")
         self._at_line_start = True
 

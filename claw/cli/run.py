@@ -78,7 +78,11 @@ class _Once:
         self._bench = bench = assemble(self._flags, environ, self._token, ask=ask)
         settings = bench.settings
         display = reporter_for(
-            sys.stderr, show_text=False, color=settings.color, quiet=settings.quiet
+            sys.stderr,
+            show_text=False,
+            color=settings.color,
+            quiet=settings.quiet,
+            verbose=settings.verbose,
         )
         with closing(bench), self._token.child(settings.timeout) as limit:
             for line in bench.notices:
@@ -161,8 +165,9 @@ class _Once:
 
     def _closing_line(self, result: RunResult) -> str:
         line = failures.closing_line(result)
-        if self._bench and not self._bench.key and isinstance(result.error, AuthError):
-            line = f"{line} (no key was sent: {self._bench.settings.key.advice})"
+        bench = self._bench
+        if bench and not (bench.key or bench.fallbacks) and isinstance(result.error, AuthError):
+            line = f"{line} (no key was sent: {bench.settings.key.advice})"
         return line
 
 

@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from claw.cli.config import PresetTable, UserConfig, nearest
-from claw.cli.keys import GENERAL_VARIABLE, KeySource
+from claw.cli.config import PresetTable, UserConfig
+from claw.cli.keys import KeySource
+from claw.cli.servers import (
+    Server,
+    Setting,
+    checked_url,
+    fallback,
+    preset_named,
+    preset_tables,
+    url_and_key,
+)
 from claw.errors import ConfigError
-from claw.providers.presets import GENERIC, PRESETS, Preset
+from claw.providers.presets import GENERIC, Preset
 
 APPROVE_MODES = ("ask", "all")
 DEFAULT_MAX_STEPS = 50
@@ -26,6 +35,9 @@ class Flags:
     base_url: str = ""
     cwd: str = ""
     approve: str = ""
+    effort: str = ""
+    fallback: tuple[str, ...] = ()
+    stay_local: bool = False  # of the fallbacks only --fallback counts, not config.toml's
     max_steps: int | None = None
     timeout: float | None = None
     max_output_tokens: int | None = None
@@ -38,14 +50,6 @@ class Flags:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A value and where it came from, in the user's words; "" is "not set"."""
-
-    value: str = ""
-    source: str = ""
-
-
-@dataclass(frozen=True)
 class Settings:
     """All that a run needs to know but the key itself. `sources` tells where a value came from."""
 
@@ -55,6 +59,8 @@ class Settings:
     key: KeySource
     cwd: Path
     approve: str = "ask"
+    effort: str = ""
+    fallbacks: tuple[Server, ...] = ()
     max_steps: int = DEFAULT_MAX_STEPS
     timeout: float | None = None
     max_output_tokens: int | None = None
@@ -64,6 +70,11 @@ class Settings:
     quiet: bool = False
     color: bool = True
     sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def server(self) -> Server:
+        """The chosen server, without the fallbacks."""
+        return Server(self.preset, self.model, self.base_url, self.key)
 
 
 class NothingSet(ConfigError):
@@ -82,7 +93,7 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
     model = _chosen(flags.model, environ.get("CLAW_MODEL"), config.model, "MODEL")
     table, found = _preset(chosen, url, environ, config)
     preset = table.preset
-    url, key = _url_and_key(url, table, environ, config, named=bool(chosen.value))
+    url, key = url_and_key(url, table, environ, config, named=bool(chosen.value))
     approve = flags.approve or config.approve or "ask"
     if approve not in APPROVE_MODES:
         raise ConfigError(
@@ -95,6 +106,8 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
         key=key,
         cwd=_folder(flags.cwd),
         approve=approve,
+        effort=flags.effort or config.effort,
+        fallbacks=tuple(fallback(wish, environ, config) for wish in _fallbacks(flags, config)),
         max_steps=flags.max_steps or config.max_steps or DEFAULT_MAX_STEPS,
         timeout=_seconds(flags.timeout or config.timeout),
         max_output_tokens=flags.max_output_tokens,
@@ -121,16 +134,6 @@ def need_model(settings: Settings) -> None:
         )
 
 
-def checked_url(url: Setting) -> str:
-    """The URL without a final slash; ConfigError, with its source, where it can't be used."""
-    from claw.providers.endpoint import checked_base_url
-
-    try:
-        return checked_base_url(url.value)
-    except ConfigError as error:
-        raise ConfigError(f"{url.source}: {error.message}") from error
-
-
 def _chosen(flag: str, variable: str | None, in_file: str, name: str) -> Setting:
     if flag:
         return Setting(flag, "--" + name.lower().replace("_", "-"))
@@ -139,18 +142,23 @@ def _chosen(flag: str, variable: str | None, in_file: str, name: str) -> Setting
     return Setting(in_file, "config.toml") if in_file else Setting()
 
 
+def _fallbacks(flags: Flags, config: UserConfig) -> list[Setting]:
+    """Those of the command line take the place of the file's."""
+    if flags.fallback:
+        return [Setting(value, "--fallback") for value in flags.fallback]
+    if flags.stay_local:
+        return []
+    return [Setting(value, f"{config.file}: fallback") for value in config.fallback]
+
+
 def _preset(
     chosen: Setting, url: Setting, environ: Mapping[str, str], config: UserConfig
 ) -> tuple[PresetTable, str]:
     """(the preset, where it came from). Without a name: the URL's, else the first maker whose
     variables are set."""
-    tables = {name: PresetTable(preset) for name, preset in PRESETS.items()}
-    tables.update(config.presets)
+    tables = preset_tables(config)
     if chosen.value:
-        if chosen.value not in tables:
-            hint = nearest(chosen.value, tables) or f"; known: {', '.join(tables)}"
-            raise ConfigError(f'{chosen.source}: no provider is named "{chosen.value}"{hint}')
-        return tables[chosen.value], chosen.source
+        return preset_named(chosen, tables), chosen.source
     if url.value:
         return tables[GENERIC.name], url.source
     for table in tables.values():
@@ -158,39 +166,6 @@ def _preset(
             if variable and environ.get(variable):
                 return table, variable
     raise NothingSet("no model server is set")
-
-
-def _url_and_key(
-    url: Setting,
-    table: PresetTable,
-    environ: Mapping[str, str],
-    config: UserConfig,
-    *,
-    named: bool,
-) -> tuple[Setting, KeySource]:
-    """The URL and the key that may go there: the table at the top of claw.cli.keys.
-
-    named: the user chose the preset by its name; nobody deduced it from a variable.
-    """
-    preset = table.preset
-    if url.value:
-        command = config.key_command if url.source == "config.toml" else ""
-        return url, KeySource(command=command)
-    own = (preset.key_variable,) if preset.key_variable else ()
-    if table.own_url:
-        if not preset.base_url:
-            raise ConfigError(f"[presets.{preset.name}] in config.toml needs a base_url")
-        source = KeySource(own, table.key_command, required=bool(own))
-        return Setting(preset.base_url, f"[presets.{preset.name}]"), source
-    if not preset.base_url:
-        raise ConfigError(f'provider "{preset.name}" needs a URL: give --base-url URL')
-    moved = environ.get(preset.url_variable, "") if preset.url_variable else ""
-    required = bool(own) and not moved
-    general = (GENERAL_VARIABLE,) if named else ()  # else it may be any other maker's
-    source = KeySource((*general, *own), table.key_command, required=required)
-    if moved:
-        return Setting(moved, preset.url_variable), source
-    return Setting(preset.base_url, f"preset {preset.name}"), source
 
 
 def _seconds(timeout: float | None) -> float | None:

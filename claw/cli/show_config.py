@@ -43,6 +43,11 @@ def _rows(settings: Settings, config: UserConfig) -> list[tuple[str, str, str]]:
         ("model", settings.model or "not set", sources["model"]),
         ("base_url", settings.base_url, sources["base_url"]),
         ("key", settings.key.where(os.environ), ""),
+        ("effort", settings.effort or "the model's own", ""),
+        *(
+            ("fallback", f"{each.name} at {each.base_url}", f"key {each.key.where(os.environ)}")
+            for each in settings.fallbacks
+        ),
         ("folder", str(settings.cwd), ""),
         ("approve", settings.approve, ""),
         ("max_steps", str(settings.max_steps), ""),

@@ -36,6 +36,13 @@ def parse_arguments(raw: str) -> tuple[Mapping[str, Any], str | None]:
         return {}, str(error)
 
 
+def json_text(value: Any) -> str:
+    """Arguments are JSON in a string; a server that sends them bare means the same."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)
+
+
 def _as_object(text: str) -> Mapping[str, Any]:
     value, end = _first_value(text)
     if isinstance(value, str) and end == len(text) and value.lstrip(BLANKS).startswith("{"):

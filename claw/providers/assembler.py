@@ -17,6 +17,7 @@ from claw.providers.openai_calls import ChatCalls
 from claw.providers.openai_reasoning import join_details
 from claw.providers.server_errors import read_error
 from claw.providers.templates import Hole
+from claw.providers.think_tags import ThinkTags
 from claw.providers.usage import chat_usage
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
@@ -50,11 +51,15 @@ class Assembler(Protocol):
 
 
 class ChatAssembler:
-    """The Assembler of Chat Completions, streamed or in one piece."""
+    """The Assembler of Chat Completions, streamed or in one piece.
+
+    tags: splits think tags off the text; None leaves them where they are.
+    """
 
     ended = False  # `[DONE]` is no payload; the dialect has no end mark of its own
 
-    def __init__(self) -> None:
+    def __init__(self, tags: ThinkTags | None = None) -> None:
+        self._tags = tags
         self._draft = Draft()
         self._text: TextPart | None = None
         self._reasoning: ReasoningPart | None = None
@@ -78,7 +83,7 @@ class ChatAssembler:
             if word:
                 size += self._finish(word, choice)
             if self._draft.stop_word:
-                self._draft.settle(deltas)
+                self._settle(deltas)
         if "usage" in payload or "x_groq" in payload:
             size += self._take_usage(payload)
         if not self._draft.model and isinstance(model := payload.get("model"), str):
@@ -97,7 +102,8 @@ class ChatAssembler:
         if len(said) != 1 or type(delta[said[0]]) is not str:
             return None
         if said == ["content"]:
-            return Hole(delta, "content", self._text_part().add)
+            take = self._take_text if self._tags else self._text_part().add
+            return Hole(delta, "content", take)
         if said[0] in REASONING_FIELDS:
             return Hole(delta, said[0], self._reasoning_part().add)
         return None
@@ -133,15 +139,35 @@ class ChatAssembler:
 
     def _fold_content(self, content: Any, deltas: list[StreamEvent]) -> int:
         if isinstance(content, str):
-            return self._text_part().add(content, deltas)
+            return self._take_text(content, deltas)
         size = 0
         for part in _objects(content):
             if part.get("type") == "text" and isinstance(text := part.get("text"), str):
-                size += self._text_part().add(text, deltas)
+                size += self._take_text(text, deltas)
             elif part.get("type") == "thinking":  # Mistral
                 for text in _thinking_texts(part.get("thinking")):
                     size += self._reasoning_part().add(text, deltas)
         return size
+
+    def _take_text(self, text: str, deltas: list[StreamEvent]) -> int:
+        """A piece of the text; with think tags some of it is thinking, and some waits."""
+        if self._tags is None:
+            return self._text_part().add(text, deltas)
+        self._add(self._tags.feed(text), deltas)
+        return size_of(text)
+
+    def _add(self, split: tuple[str, str], deltas: list[StreamEvent]) -> None:
+        thinking, answer = split
+        if thinking:
+            self._reasoning_part().add(thinking, deltas)
+        if answer:
+            self._text_part().add(answer, deltas)
+
+    def _settle(self, deltas: list[StreamEvent]) -> None:
+        """After the finish reason nothing waits any more, neither half a tag nor half a letter."""
+        if self._tags is not None:
+            self._add(self._tags.flush(), deltas)
+        self._draft.settle(deltas)
 
     def _fold_calls(self, calls: Any, deltas: list[StreamEvent]) -> int:
         size = 0

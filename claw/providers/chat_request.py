@@ -8,12 +8,12 @@ the body the same from turn to turn, byte by byte, which the servers' prompt cac
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from claw.messages import Message, ReasoningBlock, ToolCall
 from claw.providers.base import ModelRequest
+from claw.providers.encoding import sendable_name, to_json
 from claw.providers.openai_reasoning import reasoning_keys
 from claw.providers.quirks import Quirks
 from claw.tools.base import Tool
@@ -21,7 +21,6 @@ from claw.tools.base import Tool
 Params = Mapping[str, Any]
 
 PLACEHOLDER = "(no answer)"  # an assistant message without content is refused by most servers
-NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")  # OpenAI refuses a history with such a name
 USER_START = b'{"role":"user","content":"'
 USER_BETWEEN = rb"\n\n"  # inside a JSON string
 USER_END = b'"}'
@@ -36,11 +35,13 @@ def encode_request(request: ModelRequest, model: str, params: Params, quirks: Qu
         fields[quirks.max_tokens_field] = request.max_tokens
     fields |= {name: value for name, value in params.items() if name != "messages"}
     fields["stream"] = True
-    if request.tools:
+    if request.tools and quirks.tools:
         fields["tools"] = [tool_schema(tool) for tool in request.tools]
-    head = [_json({"role": "system", "content": request.system})] if request.system else []
+        if not quirks.parallel_calls:
+            fields["parallel_tool_calls"] = False
+    head = [to_json({"role": "system", "content": request.system})] if request.system else []
     messages = b",".join([*head, *_encoded(request.messages, quirks)])
-    return b'%s,"messages":[%s]}' % (_json(fields)[:-1], messages)
+    return b'%s,"messages":[%s]}' % (to_json(fields)[:-1], messages)
 
 
 def tool_schema(tool: Tool) -> dict[str, Any]:
@@ -58,13 +59,14 @@ def _encoded(messages: Sequence[Message], quirks: Quirks) -> Iterator[bytes]:
     its question behind, and some servers want the roles to alternate)."""
     question: list[bytes] = []
     after_tools = False
+    kind = ("chat", quirks.echo_extras, quirks.reasoning_field)  # all that a message depends on
     for message in messages:
-        encoding = message.encodings.get(quirks)
+        encoding = message.encodings.get(kind)
         if encoding is None:
-            encoding = message.encodings[quirks] = _encode(message, quirks)
+            encoding = message.encodings[kind] = _encode(message, quirks)
         if message.role == "user":
             if after_tools and quirks.assistant_after_tools and not question:
-                yield _json({"role": "assistant", "content": PLACEHOLDER})
+                yield to_json({"role": "assistant", "content": PLACEHOLDER})
             question.append(encoding)
             continue
         if question:
@@ -85,13 +87,13 @@ def _encode(message: Message, quirks: Quirks) -> bytes:
     """A message's JSON; of a user message only the inside of the string, so that it can be
     joined; several JSON objects with commas between them for a message with several results."""
     if message.role == "user":
-        return _json(message.text)[1:-1]
+        return to_json(message.text)[1:-1]
     if message.role == "tool":
         return b",".join(
-            _json({"role": "tool", "tool_call_id": result.call_id, "content": result.content})
+            to_json({"role": "tool", "tool_call_id": result.call_id, "content": result.content})
             for result in message.tool_results
         )
-    return _json(_assistant(message, quirks))
+    return to_json(_assistant(message, quirks))
 
 
 def _assistant(message: Message, quirks: Quirks) -> dict[str, Any]:
@@ -101,26 +103,21 @@ def _assistant(message: Message, quirks: Quirks) -> dict[str, Any]:
     elif not message.text:
         sent["content"] = PLACEHOLDER
     if quirks.echo_extras:
+        if quirks.reasoning_field:
+            sent[quirks.reasoning_field] = ""
         for block in message.blocks:
             if isinstance(block, ReasoningBlock):
-                sent |= reasoning_keys(block)
+                sent |= reasoning_keys(block, quirks.reasoning_field)
     return sent
 
 
 def _call(call: ToolCall, quirks: Quirks) -> dict[str, Any]:
     """Unusable arguments go back as {}: cut JSON in a history makes some servers fail for ever."""
     arguments = "{}" if call.error is not None else json.dumps(call.arguments, ensure_ascii=False)
-    name = NOT_IN_A_NAME.sub("_", call.name)[:64] or "unnamed"
     sent = {
         "id": call.id,
         "type": "function",
-        "function": {"name": name, "arguments": arguments},
+        "function": {"name": sendable_name(call.name), "arguments": arguments},
     }
     kept = call.opaque if quirks.echo_extras and isinstance(call.opaque, Mapping) else {}
     return {**kept, **sent}
-
-
-def _json(value: Any) -> bytes:
-    """Compact JSON; what isn't Unicode (half a surrogate pair from a file) becomes "?"."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "replace")

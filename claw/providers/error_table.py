@@ -94,17 +94,20 @@ ADVICE: Mapping[int, str] = {
     401: "Check the API key.",
     402: "The account has no money left for this.",
     403: "The key may not use this model or this address.",
-    404: "Check the model's name and the base URL.",
+    404: "Check the model's name and the base URL (`claw models` lists the names).",
     405: "Check the base URL: nothing answers to POST there.",
     413: "The request is too big for this server.",
     429: "Too many requests: wait a little.",
-    503: "The server is busy or still starting.",
+    503: "The server is busy or still starting: try again in a moment.",
     529: "The server is overloaded: try again later.",
 }
 REFUSED = "The request was refused; the same one would be refused again."
 SERVERS_FAULT = "The fault is the server's, or that of a proxy before it."
 QUOTA_USED_UP = "Waiting won't help: see the account's plan and billing."
-TOO_LONG = "The conversation is too long for this model."
+TOO_LONG = (
+    "The conversation is too long for this model: shorten it, or take one with a longer context."
+)
+NO_API = "That is no model server: check the base URL (`claw doctor URL` tries others)."
 BODY_KEPT = 2000
 
 
@@ -124,7 +127,10 @@ def unanswered(error: Exception, endpoint: Endpoint, *, connected: bool) -> Claw
         return ReadTimeout(
             f"{endpoint.host} is connected, but sent nothing for {endpoint.clocks.idle:g} s"
         )
-    return ConnectionLost(f"{endpoint.host} closed the connection before it answered")
+    return ConnectionLost(
+        f"{endpoint.host} closed the connection before it answered: the fault is the server's, or "
+        "that of a proxy before it"
+    )
 
 
 def broken_off(error: Exception, endpoint: Endpoint) -> ProviderError:
@@ -136,7 +142,8 @@ def broken_off(error: Exception, endpoint: Endpoint) -> ProviderError:
         return ProtocolError(f"{endpoint.host} sent a body whose compression is broken")
     system = [f" ({_reason(cause)})" for cause in causes if isinstance(cause, ConnectionError)]
     return ConnectionLost(
-        f"the connection to {endpoint.host} broke in the middle of the reply{''.join(system[:1])}"
+        f"the connection to {endpoint.host} broke in the middle of the reply"
+        f"{''.join(system[:1])}: ask again"
     )
 
 
@@ -168,6 +175,8 @@ def _advice(status: int, fault: ServerFault) -> str:
         return TOO_LONG
     if fault.quota:
         return QUOTA_USED_UP
+    if fault.is_page and status in (400, 404, 405):
+        return NO_API
     return ADVICE.get(status) or (SERVERS_FAULT if status >= 500 else REFUSED)
 
 

@@ -113,13 +113,16 @@ class HTTPExchange:
         host, clocks = self._endpoint.host, self._endpoint.clocks
         if not self._reader.began:
             return ReadTimeout(
-                f"{host} took the request, but no reply began within {since_progress:.0f} s"
+                f"{host} took the request, but no reply began within {since_progress:.0f} s: is it "
+                "still loading the model, or overloaded?"
             )
         if since_progress >= clocks.progress:
             return StreamStalled(
-                f"for {since_progress:.0f} s only signs of life came from {host}, no reply"
+                f"for {since_progress:.0f} s {host} sent signs of life, but no reply. Ask again"
             )
-        return StreamStalled(f"the reply of {host} stopped: nothing came for {clocks.idle:g} s")
+        return StreamStalled(
+            f"the reply of {host} stopped: nothing came for {clocks.idle:g} s. Ask again"
+        )
 
 
 def _read_to_the_end(reply: Reply) -> None:

@@ -6,11 +6,11 @@ import json
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 from claw.cancel import CancelToken
-from claw.errors import ConfigError
+from claw.errors import ConfigError, ProviderError
 from claw.events import StreamEvent
 from claw.providers.assembler import Assembler
 from claw.providers.base import ModelRequest
@@ -23,9 +23,11 @@ from claw.providers.endpoint import (
     secrets_of,
 )
 from claw.providers.guard import Resolver
+from claw.providers.manner import Manner, Remedy
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.reply import ReplyReader
 from claw.providers.retry import RetryPolicy, with_retries
+from claw.providers.text_calls import with_text_calls
 
 if TYPE_CHECKING:
     from claw.providers.transport import Transport
@@ -46,7 +48,8 @@ class HTTPProvider(ABC):
     Times in seconds, see Clocks; there is no limit on a whole reply but the token's deadline.
     max_retries: only before the first event of the body. verify: False, or the path of a CA
     bundle, instead of the environment's. proxies: as requests takes them, instead of the
-    environment's. quirks: what this server wants otherwise than its dialect says.
+    environment's. quirks: what this server wants otherwise than its dialect says. What it refuses
+    by name (a parameter, tools) is left out from then on, and told as Retrying.
     resolver: looks names up, in the way of `socket.getaddrinfo`.
 
     Making one does no I/O; ConfigError says what the user must mend. It can be pickled, used by
@@ -75,8 +78,8 @@ class HTTPProvider(ABC):
             raise ConfigError("no model is set: name one that the server offers")
         key, extra = checked_key(api_key), checked_headers(headers)
         self.model = model
-        self.params = _checked_params(params)
-        self.quirks = quirks
+        self._given = Manner(quirks, _checked_params(params))
+        self._remedies: dict[str, Remedy] = {}  # by their words; any thread may add one
         self.max_reply_bytes = max_reply_bytes
         self.policy = RetryPolicy(max_retries)
         self.endpoint = Endpoint(
@@ -93,6 +96,19 @@ class HTTPProvider(ABC):
     def secrets(self) -> tuple[str, ...]:
         """What no tool may see: the key, and the values of headers that look like one."""
         return self.endpoint.secrets
+
+    @property
+    def manner(self) -> Manner:
+        """How the server is asked by now: as it was told, and with what its refusals taught."""
+        return reduce(Manner.mended, tuple(self._remedies.values()), self._given)
+
+    @property
+    def quirks(self) -> Quirks:
+        return self.manner.quirks
+
+    @property
+    def params(self) -> Mapping[str, Any]:
+        return self.manner.params
 
     @abstractmethod
     def url_for(self, base_url: str) -> str:
@@ -114,13 +130,27 @@ class HTTPProvider(ABC):
         """Deltas and Retrying, then one Completed or Failed, last; neither only after a cancel."""
         from claw.providers.exchange import HTTPExchange  # requests costs 90 ms
 
-        body = self.body_for(request)
+        asked = self.manner
 
         def begin() -> HTTPExchange:
+            nonlocal asked
+            asked = self.manner
+            body = self.body_for(request)
             reader = ReplyReader(self.new_assembler(), max_reply_bytes=self.max_reply_bytes)
             return HTTPExchange(self._transport, self.endpoint, body, reader, cancel)
 
-        return with_retries(begin, self.policy, cancel)
+        def mend(error: ProviderError) -> str:
+            from claw.providers.mending import remedy_for  # rarely needed; its patterns cost 5 ms
+
+            remedy = remedy_for(error, asked)
+            if remedy is None:
+                return ""
+            return self._remedies.setdefault(remedy.words, remedy).words
+
+        events = with_retries(begin, self.policy, cancel, mend)
+        if self.quirks.calls_in_text and request.tools:
+            return with_text_calls(events, request.tools)
+        return events
 
     def close(self) -> None:
         """Closes idle connections. The provider can still be used; it opens new ones."""

@@ -4,10 +4,10 @@ index, id and name; the rules are those of tests/cases/README.md, "Tool calls".
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from claw.events import StreamEvent
+from claw.providers.arguments import json_text
 from claw.providers.draft import CallPart, Draft
 from claw.providers.nesting import Nesting
 from claw.providers.templates import Hole
@@ -30,7 +30,7 @@ class ChatCalls:
         if not isinstance(function, dict):
             function = {}
         index, call_id = piece.get("index"), _text(piece.get("id"))
-        name, fragment = _text(function.get("name")), _as_json(function.get("arguments"))
+        name, fragment = _text(function.get("name")), json_text(function.get("arguments"))
         if not (call_id or name or fragment):
             return 0
         place = index if type(index) is int else None
@@ -101,10 +101,3 @@ class ChatCalls:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
-
-
-def _as_json(value: Any) -> str:
-    """Arguments are JSON in a string; a server that sends them bare means the same."""
-    if value is None or isinstance(value, str):
-        return value or ""
-    return json.dumps(value, ensure_ascii=False)

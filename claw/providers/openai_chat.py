@@ -8,6 +8,7 @@ from claw.providers.assembler import ChatAssembler
 from claw.providers.base import ModelRequest
 from claw.providers.chat_request import encode_request
 from claw.providers.http_provider import HTTPProvider
+from claw.providers.think_tags import ThinkTags
 
 
 class OpenAIChat(HTTPProvider):
@@ -23,4 +24,6 @@ class OpenAIChat(HTTPProvider):
         return encode_request(request, self.model, self.params, self.quirks)
 
     def new_assembler(self) -> ChatAssembler:
-        return ChatAssembler()
+        quirks = self.quirks
+        tags = ThinkTags(opened=quirks.think_tag_opened) if quirks.think_tags else None
+        return ChatAssembler(tags)

@@ -13,17 +13,22 @@ from claw.messages import ReasoningBlock
 GROWING = ("text", "summary", "data")
 
 
-def reasoning_keys(block: ReasoningBlock) -> dict[str, Any]:
+# What a server may send along with its reasoning, to have it back as it was.
+KEPT = ("reasoning_details", "extra_content")
+
+
+def reasoning_keys(block: ReasoningBlock, wanted_field: str = "") -> dict[str, Any]:
     """The keys that `block` adds to the assistant message of the next request.
 
     `block.opaque` is a dict: "field" names the one that the text came in (`reasoning_content` or
-    `reasoning`), all other keys go back as they are. Empty for a block of another dialect.
+    `reasoning`); `wanted_field` is the only one that the server knows. Empty for a block of
+    another dialect.
     """
     if not isinstance(block.opaque, dict):
         return {}
-    keys = {key: value for key, value in block.opaque.items() if key != "field"}
+    keys = {key: block.opaque[key] for key in KEPT if key in block.opaque}
     field = block.opaque.get("field")
-    return {field: block.text, **keys} if field and block.text else keys
+    return {wanted_field or field: block.text, **keys} if field and block.text else keys
 
 
 def join_details(details: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

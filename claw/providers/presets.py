@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Literal, TypeAlias
 
 from claw.providers.quirks import NO_QUIRKS, Quirks
+
+Dialect: TypeAlias = Literal["openai", "anthropic"]
+"""What a server speaks: Chat Completions or Messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +21,7 @@ class Preset:
     key_variable: the environment variable with this maker's key; "" where none is needed.
     url_variable: the environment variable that moves this maker's URL, if there is one.
     local: runs on the user's own machine, so it is looked for there.
+    dialect: which provider class speaks to it.
     quirks: what it wants otherwise than the dialect says.
     """
 
@@ -25,6 +30,7 @@ class Preset:
     key_variable: str = ""
     url_variable: str = ""
     local: bool = False
+    dialect: Dialect = "openai"
     quirks: Quirks = NO_QUIRKS
 
 
@@ -39,8 +45,25 @@ _ALL = (
         "OPENAI_BASE_URL",
         quirks=Quirks(max_tokens_field="max_completion_tokens"),
     ),
-    Preset("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    Preset("deepseek", "https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    Preset(
+        "anthropic",
+        "https://api.anthropic.com/v1",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        dialect="anthropic",
+    ),
+    Preset(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        quirks=Quirks(echo_extras=True, effort="reasoning"),
+    ),
+    Preset(
+        "deepseek",
+        "https://api.deepseek.com/v1",
+        "DEEPSEEK_API_KEY",
+        quirks=Quirks(echo_extras=True, reasoning_field="reasoning_content", effort="thinking"),
+    ),
     Preset(
         "gemini",
         "https://generativelanguage.googleapis.com/v1beta/openai",
@@ -51,13 +74,18 @@ _ALL = (
         "mistral",
         "https://api.mistral.ai/v1",
         "MISTRAL_API_KEY",
-        quirks=Quirks(assistant_after_tools=True),
+        quirks=Quirks(assistant_after_tools=True, effort="high_or_none"),
     ),
     Preset("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     Preset("ollama", "http://127.0.0.1:11434/v1", local=True),
     Preset("lmstudio", "http://127.0.0.1:1234/v1", local=True),
-    Preset("llamacpp", "http://127.0.0.1:8080/v1", local=True),
-    Preset("vllm", "http://127.0.0.1:8000/v1", local=True),
+    Preset(
+        "llamacpp",
+        "http://127.0.0.1:8080/v1",
+        local=True,
+        quirks=Quirks(calls_in_text=True, effort="chat_template"),
+    ),
+    Preset("vllm", "http://127.0.0.1:8000/v1", local=True, quirks=Quirks(effort="chat_template")),
     GENERIC,
 )
 
@@ -65,6 +93,6 @@ PRESETS: Mapping[str, Preset] = MappingProxyType({preset.name: preset for preset
 """By name, in the order in which they are looked for."""
 
 KEY_VARIABLES: frozenset[str] = frozenset(
-    {"CLAW_API_KEY", "ANTHROPIC_API_KEY"} | {p.key_variable for p in _ALL if p.key_variable}
+    {"CLAW_API_KEY"} | {p.key_variable for p in _ALL if p.key_variable}
 )
 """Every environment variable that may hold a model server's key: no tool gets to see them."""

@@ -20,6 +20,7 @@ from claw.providers.sse import SSEDecoder
 from claw.providers.templates import Templates
 
 BLANK = b" \t\r\n\xef\xbb\xbf"  # with the bytes of a byte order mark
+DELTA_LINE = b"event: content_block_delta\n"  # says what the data says; nearly every event has it
 
 
 class BodyKind(Enum):
@@ -110,7 +111,8 @@ class ReplyReader:
         first = text[:1]
         if first == b"<":
             raise ProtocolError(
-                "the server answered with an HTML page instead of a reply: is the base URL right?"
+                "the server answered with an HTML page instead of a reply: check the base URL "
+                "(`claw doctor URL` tries others)"
             )
         if first:
             self._kind = JSON if first in (b"{", b"[") else EVENTS
@@ -146,7 +148,7 @@ class ReplyReader:
             raise self._unreadable(body) from error
 
     def _decode(self, data: bytes, deltas: list[StreamEvent]) -> None:
-        message = self._decoder.only_message(data)
+        message = self._decoder.only_message(data.removeprefix(DELTA_LINE))
         if message is not None:
             self._take_data(message, deltas)
             return

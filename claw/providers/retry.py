@@ -50,14 +50,20 @@ class RetryPolicy:
 
 
 def with_retries(
-    begin: Callable[[], Exchange], policy: RetryPolicy, cancel: CancelToken
+    begin: Callable[[], Exchange],
+    policy: RetryPolicy,
+    cancel: CancelToken,
+    mend: Callable[[ProviderError], str] = lambda error: "",
 ) -> Iterator[StreamEvent]:
     """The events of the first exchange that works; Retrying before each wait; Failed at the end.
 
+    mend: changes what `begin` will send so that this error won't come again, and says how; then
+    there is no wait, and it counts as no failure. "" where it can't.
     Ends without Completed or Failed only once `cancel` fired, also in the middle of a wait.
     """
     start = time.monotonic()
-    for failures in count(1):
+    failures = 0
+    for attempt in count(1):
         exchange = begin()
         try:
             yield from exchange
@@ -67,6 +73,10 @@ def with_retries(
             failure = error.with_traceback(None)
         if cancel.cancelled:
             return
+        if not exchange.began and (remedy := mend(failure)):
+            yield Retrying(attempt, 0.0, failure, remedy)
+            continue
+        failures += 1
         spent = time.monotonic() - start
         wait = None
         if not exchange.began:
@@ -74,7 +84,7 @@ def with_retries(
         if wait is None:
             yield Failed(_with_reason(failure, policy))
             return
-        yield Retrying(failures, wait, failure)
+        yield Retrying(attempt, wait, failure)
         if cancel.wait(wait):
             return
 

@@ -60,6 +60,7 @@ class ServerFault:
     context_overflow: the prompt is too long for the model.
     quota: a quota or a balance is used up, so waiting doesn't help.
     lasting: by type or code, the same request would fail again.
+    is_page: it came as an HTML page: what answers is a web site, or a proxy.
     """
 
     words: str = ""
@@ -68,6 +69,7 @@ class ServerFault:
     context_overflow: bool = False
     quota: bool = False
     lasting: bool = False
+    is_page: bool = False
 
     def to_error(self) -> ServerReported:
         """The error that ends a stream in which the server told this."""
@@ -98,7 +100,8 @@ def read_error_text(text: str) -> ServerFault:
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("<"):
         title = TITLE.search(stripped)
-        return ServerFault("an HTML page" + (f": {one_line(title[1])}" if title else ""))
+        words = "an HTML page" + (f": {one_line(title[1])}" if title else "")
+        return ServerFault(words, is_page=True)
     try:
         return read_error(json.loads(stripped))
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""HTTP for every dialect: one POST, guarded, and its body piece by piece as it arrives.
+"""HTTP for every dialect: one request, guarded, and its body piece by piece as it arrives.
 
 The only module that needs requests, so it is imported when the first request is made: requests
 costs about 90 ms. Foreign errors end here; see error_table.py.
@@ -47,11 +47,26 @@ class Transport:
         Raises a ProviderError for anything but a status 2xx, ConfigError for settings that can't
         work, Cancelled. After a cancel any of them may come: the token decides.
         """
+        return self._send("POST", body, guard, connect_timeout, timeout)
+
+    def get(self, guard: SocketGuard, *, connect_timeout: float, timeout: float) -> Reply:
+        """The same without a body, for what a server tells about itself."""
+        return self._send("GET", None, guard, connect_timeout, timeout)
+
+    def _send(
+        self,
+        method: str,
+        body: bytes | None,
+        guard: SocketGuard,
+        connect_timeout: float,
+        timeout: float,
+    ) -> Reply:
         endpoint = self._endpoint
         session = self._session()
         try:
             with guard.active(timeout):
-                response = session.post(
+                response = session.request(
+                    method,
                     endpoint.url,
                     data=body,
                     stream=True,

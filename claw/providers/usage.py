@@ -25,6 +25,34 @@ def chat_usage(counts: Mapping[str, Any]) -> Usage:
     )
 
 
+def messages_usage(counts: Mapping[str, int]) -> Usage:
+    """What `take_largest` gathered. Messages counts the cached parts of the prompt apart."""
+    cached = counts.get("cache_read_input_tokens", 0)
+    created = counts.get("cache_creation_input_tokens", 0)
+    return Usage(
+        input_tokens=counts.get("input_tokens", 0) + created + cached,
+        output_tokens=counts.get("output_tokens", 0),
+        cached_tokens=cached,
+        reasoning_tokens=counts.get("thinking_tokens", 0),
+    )
+
+
+def take_largest(counts: dict[str, int], usage: Mapping[str, Any]) -> bool:
+    """Adds a Messages `usage` object to `counts`; False if it said nothing new.
+
+    Of each count the largest is kept: some servers begin with 0, and some end with it.
+    """
+    details = usage.get("output_tokens_details")
+    found = {**usage, **(details if isinstance(details, dict) else {})}
+    larger = {
+        name: value
+        for name, value in found.items()
+        if type(value) is int and value >= 0 and value > counts.get(name, -1)
+    }
+    counts |= larger
+    return bool(larger)
+
+
 def _path(counts: Mapping[str, Any], outer: str, inner: str) -> Any:
     details = counts.get(outer)
     return details.get(inner) if isinstance(details, dict) else None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from claw.cli.config import read_config
 from claw.errors import ConfigError
+from claw.providers.presets import PRESETS
+from claw.providers.quirks import Quirks
 
 
 def written(folder: Path, text: str) -> Path:
@@ -31,6 +34,8 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
             model = "big"
             base_url = "http://127.0.0.1:1/v1"
             key_command = "pass show gateway"
+            effort = "low"
+            fallback = ["deepseek:deepseek-chat"]
             tools = ["mine:weather"]
             [approvals]
             mode = "all"
@@ -40,6 +45,8 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
             [presets.gateway]
             base_url = "https://gateway.test/v1"
             key_variable = "GATEWAY_KEY"
+            dialect = "anthropic"
+            quirks = { think_tags = true, effort = "adaptive" }
             """,
         )
     )
@@ -47,12 +54,41 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
     assert config.base_url == "http://127.0.0.1:1/v1"
     assert config.key_command == "pass show gateway"
     assert config.tools == ("mine:weather",)
+    assert (config.effort, config.fallback) == ("low", ("deepseek:deepseek-chat",))
     assert (config.approve, config.max_steps, config.timeout) == ("all", 7, 2.5)
     gateway = config.presets["gateway"]
     assert gateway.preset.base_url == "https://gateway.test/v1"
     assert gateway.preset.key_variable == "GATEWAY_KEY"
+    assert gateway.preset.dialect == "anthropic"
+    assert gateway.preset.quirks == Quirks(think_tags=True, effort="adaptive")
     assert gateway.own_url
     assert config.warnings == ()
+
+
+def test_a_table_of_a_known_preset_changes_what_it_names(tmp_path: Path) -> None:
+    config = read_config(
+        written(
+            tmp_path,
+            """
+            [presets.deepseek]
+            key_command = "pass show deepseek"
+            [presets.deepseek.quirks]
+            tools = false
+            [presets.mistral]
+            base_url = "https://mistral.test/v1"
+            [presets.vllm]
+            base_url = "https://vllm.test"
+            dialect = "anthropic"
+            """,
+        )
+    )
+    deepseek, mistral = config.presets["deepseek"], config.presets["mistral"]
+    assert config.presets["vllm"].preset.quirks == Quirks()  # those were of another dialect
+    known = PRESETS["deepseek"]
+    assert deepseek.preset == replace(known, quirks=replace(known.quirks, tools=False))
+    assert (deepseek.key_command, deepseek.own_url) == ("pass show deepseek", False)
+    assert mistral.preset.quirks == PRESETS["mistral"].quirks
+    assert (mistral.preset.key_variable, mistral.own_url) == ("", True)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +97,7 @@ def test_every_setting_is_read(tmp_path: Path) -> None:
         ('modle = "x"', "modle", "model"),
         ("[limits]\nmax_step = 3", "limits.max_step", "max_steps"),
         ('[presets.x]\nbase_ulr = "u"', "presets.x.base_ulr", "base_url"),
+        ("[presets.x.quirks]\nthink_tag = true", "presets.x.quirks.think_tag", "think_tags"),
     ],
 )
 def test_an_unknown_name_is_a_warning_with_the_nearest_one(
@@ -82,6 +119,13 @@ def test_an_unknown_name_is_a_warning_with_the_nearest_one(
         ("[limits]\ntimeout = -1", "limits.timeout must be a number over 0"),
         ("limits = 3", "limits must be a table"),
         ("[presets]\nx = 3", "presets.x must be a table"),
+        ("[presets.x]\nquirks = 3", "presets.x.quirks must be a table"),
+        ("[presets.x.quirks]\ntools = 0", "presets.x.quirks.tools must be true or false"),
+        ('[presets.x.quirks]\neffort = "max"', 'effort must be one of "reasoning_effort"'),
+        ('[presets.x.quirks]\nmax_tokens_field = "n"', 'must be one of "max_tokens", "max_compl'),
+        ('[presets.x]\ndialect = "openay"', 'dialect must be one of "openai", "anthropic"'),
+        ('effort = "huge"', 'effort must be one of "off", "low", "medium", "high"'),
+        ('fallback = "a:b"', "fallback must be a list"),
         ('model = "x"\nmodel 3', "line 2"),
     ],
 )

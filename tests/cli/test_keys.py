@@ -11,7 +11,7 @@ from claw.cli.config import PresetTable, UserConfig
 from claw.cli.keys import KeySource, fetch_key
 from claw.cli.settings import Flags, resolve
 from claw.errors import Cancelled, ConfigError
-from claw.providers.presets import Preset
+from claw.providers.presets import PRESETS, Preset
 
 URL = "http://other.test/v1"
 KEYS = {"CLAW_API_KEY": "general", "OPENAI_API_KEY": "openais", "MINE_KEY": "mine"}
@@ -60,6 +60,46 @@ def test_which_key_goes_where(
     flags: Flags, environ: dict[str, str], config: dict[str, object], key: str | None
 ) -> None:
     assert key_for(flags, environ, **config) == key
+
+
+@pytest.mark.parametrize(
+    ("environ", "config", "key"),
+    [
+        ({"DEEPSEEK_API_KEY": "deepseeks", "CLAW_API_KEY": "general"}, {}, "deepseeks"),
+        (
+            {"DEEPSEEK_API_KEY": "deepseeks", "CLAW_API_KEY": "general", "CLAW_BASE_URL": URL},
+            {"base_url": URL, "key_command": "echo printed"},
+            "deepseeks",
+        ),
+        (
+            {"CLAW_API_KEY": "general", "OPENAI_API_KEY": "openais"},
+            {"presets": {"deepseek": PresetTable(Preset("deepseek", URL), own_url=True)}},
+            None,
+        ),
+        (
+            {"CLAW_API_KEY": "general"},
+            {"presets": {"deepseek": PresetTable(PRESETS["deepseek"], "echo printed")}},
+            "printed",
+        ),
+    ],
+)
+def test_a_fallback_has_the_key_of_its_preset_alone(
+    environ: dict[str, str], config: dict[str, object], key: str | None
+) -> None:
+    flags = Flags(provider="ollama", fallback=("deepseek:m",))
+    found = resolve(flags, environ, UserConfig(Path("config.toml"), **config))  # type: ignore[arg-type]
+    (fallback,) = found.fallbacks
+    assert fetch_key(fallback.key, environ, "deepseek", CancelToken()) == key
+
+
+def test_a_fallback_without_its_key_is_told_at_once() -> None:
+    found = resolve(
+        Flags(provider="ollama", fallback=("deepseek:m",)),
+        {"CLAW_API_KEY": "general"},
+        UserConfig(Path("config.toml")),
+    )
+    with pytest.raises(ConfigError, match="no key for deepseek: set DEEPSEEK_API_KEY in"):
+        fetch_key(found.fallbacks[0].key, {"CLAW_API_KEY": "x"}, "deepseek", CancelToken())
 
 
 def test_a_missing_key_says_which_variable() -> None:

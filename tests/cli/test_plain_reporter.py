@@ -12,7 +12,7 @@ from claw.cli.plain import PlainReporter
 from claw.cli.reporting import reporter_for
 from claw.cli.style import Role
 from claw.errors import ConnectionLost
-from claw.events import ReasoningDelta, RunResult
+from claw.events import ReasoningDelta, Retrying, RunResult
 from claw.providers import ScriptedProvider, text_turn, tool_turn
 from claw.reporter import Reporter
 
@@ -199,6 +199,17 @@ def test_thinking_is_shown_only_where_it_can_be_told_from_the_answer() -> None:
     assert lines(tell, show_reasoning=True) == "hmm\n\nYes"
 
 
+def test_thinking_ends_before_somebody_elses_text_begins() -> None:
+    def tell(reporter: Reporter) -> None:
+        reporter.on_event(ReasoningDelta("hmm"))
+        reporter.on_text_delta("Yes")
+        reporter.on_text_complete("Yes")
+        reporter.on_tool_call(CALL)
+
+    text = lines(tell, show_text=False, show_reasoning=True)
+    assert text == "hmm\n\n\n* bash pytest -q\n"
+
+
 class FakeTerminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -216,6 +227,24 @@ def test_the_waiting_indicator_is_erased_before_anything_else() -> None:
     reporter.on_tick(0.5, "the reply")  # in the middle of a line there is no room for it
     assert stream.getvalue() == (
         "\r\x1b[Kwaiting for the first token, 0 s\r\x1b[Kwaiting for the first token, 1 s\r\x1b[KHi"
+    )
+
+
+def test_a_wait_before_the_next_try_is_counted_down() -> None:
+    stream = FakeTerminal()
+    reporter = plain(stream, live=True)
+    reporter.on_event(Retrying(1, 60.0, ConnectionLost("gone")))
+    reporter.flush()
+    reporter.on_tick(0.5, "the first token")
+    assert stream.getvalue() == (
+        "note: gone; trying again in 60.0 s (try 2)\n"
+        "\r\x1b[Ktrying again in 60 s (Ctrl-C ends the turn)"
+    )
+    reporter.on_event(Retrying(2, 0.0, ConnectionLost("gone"), "without tools"))
+    reporter.flush()
+    reporter.on_tick(1.0, "the first token")
+    assert stream.getvalue().endswith(
+        "\r\x1b[Knote: gone; trying again without tools\n\r\x1b[Kwaiting for the first token, 1 s"
     )
 
 

@@ -91,6 +91,9 @@ class Model:
     def _refuse(self, peer: Peer, request: Request, words: str) -> None:
         peer.error(401, "wrong key")
 
+    def _limit(self, peer: Peer, request: Request, words: str) -> None:
+        peer.error(429, "slow down", Retry_After="60")
+
     def _call(self, peer: Peer, request: Request, name: str, **arguments: Any) -> None:
         self.calls += 1
         stream(*tool_reply((f"call{self.calls}", name, arguments)))(peer, request)
@@ -211,6 +214,18 @@ def test_the_waiting_indicator(flavour: str, start: Start) -> None:
         terminal.wait_for(r"^\[interrupted\]$")
         terminal.wait_for(PROMPT)
         assert "waiting for" not in terminal.text
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_the_wait_for_a_rate_limit_is_counted_down(flavour: str, start: Start) -> None:
+    with start(flavour) as terminal:
+        terminal.type("limit\r")
+        terminal.wait_for(r"^trying again in \d+ s \(Ctrl-C ends the turn\)$")
+        terminal.type("\x03")
+        terminal.wait_for(r"^\[interrupted\]$")
+        terminal.wait_for(PROMPT)
+        assert "Ctrl-C ends the turn" not in terminal.text
         leave(terminal)
 
 

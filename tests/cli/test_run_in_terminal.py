@@ -9,7 +9,17 @@ from pathlib import Path
 
 from tests.support.command import Shell
 from tests.support.pty import Terminal
-from tests.support.server import Server, Turn, model, one_delta_then_silence, reply, serve
+from tests.support.server import (
+    Server,
+    Turn,
+    model,
+    one_delta_then_silence,
+    reply,
+    serve,
+    status,
+    stream,
+)
+from tests.support.wire import chunk, text_reply
 
 WRITE = Turn("I write.", (("call_1", "bash", {"command": "touch made"}),))
 
@@ -83,3 +93,32 @@ def test_the_models_text_cannot_move_the_cursor(shell: Shell) -> None:
             assert terminal.wait_exit() == 0
         assert "\x1b[2J" not in terminal.transcript
         assert "title" not in terminal.transcript
+
+
+def test_thinking_is_dim_and_apart_from_the_answer(shell: Shell) -> None:
+    trust(shell, False)
+    thinking = chunk({"reasoning_content": "Let me see."})
+    with serve(stream(thinking, *text_reply("Yes."))) as server:
+        with running(shell, server) as terminal:
+            terminal.wait_for(r"^Yes\.")
+            assert terminal.wait_exit() == 0
+            assert "Let me see.\n\nYes." in terminal.text
+            assert "\x1b[2mLet me see." in terminal.transcript
+        for arguments in (("--quiet",), ("--no-color",)):
+            with running(shell, server, *arguments) as terminal:
+                terminal.wait_for(r"^Yes\.")
+                assert terminal.wait_exit() == 0
+                assert "Let me see" not in terminal.text
+
+
+def test_the_wait_for_a_rate_limit_is_counted_down_and_ctrl_c_ends_it(shell: Shell) -> None:
+    trust(shell, False)
+    slow = status(429, "slow down", Retry_After="60")
+    with serve(slow) as server, running(shell, server) as terminal:
+        first = terminal.wait_for(r"trying again in (\d+) s \(Ctrl-C ends the turn\)")
+        lower = int(first[1]) - 1
+        terminal.wait_for(rf"trying again in {lower} s \(Ctrl-C")
+        terminal.type("\x03")
+        assert terminal.wait_exit() == 130
+        assert "Ctrl-C ends" not in terminal.text
+        assert "[interrupted]" in terminal.text

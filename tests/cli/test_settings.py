@@ -125,3 +125,33 @@ def test_a_time_limit_that_no_clock_can_hold(seconds: float) -> None:
 def test_an_approval_mode_that_is_none() -> None:
     with pytest.raises(ConfigError, match=r"approvals\.mode"):
         settings(Flags(provider="vllm"), approve="yolo")
+
+
+def test_the_effort_of_the_command_line_wins() -> None:
+    assert settings(Flags(provider="vllm", effort="low"), effort="high").effort == "low"
+    assert settings(Flags(provider="vllm"), effort="high").effort == "high"
+    assert settings(Flags(provider="vllm")).effort == ""
+
+
+def test_fallbacks_are_those_of_the_command_line_or_of_the_file() -> None:
+    of_file = settings(Flags(provider="vllm"), fallback=("ollama:qwen3:8b", "groq:x"))
+    assert [each.name for each in of_file.fallbacks] == ["ollama:qwen3:8b", "groq:x"]
+    assert of_file.fallbacks[0].model == "qwen3:8b"
+    of_flags = settings(Flags(provider="vllm", fallback=("mistral:y",)), fallback=("groq:x",))
+    assert [each.base_url for each in of_flags.fallbacks] == ["https://api.mistral.ai/v1"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        ("deepseek", "isn't PRESET:MODEL"),
+        ("deepseek:", "isn't PRESET:MODEL"),
+        (":m", "isn't PRESET:MODEL"),
+        ("depseek:m", 'did you mean "deepseek"'),
+        ("generic:m", "has no URL"),
+    ],
+)
+def test_a_fallback_that_cannot_be_one(wish: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words) as caught:
+        settings(Flags(provider="vllm", fallback=(wish,)))
+    assert caught.value.message.startswith("--fallback: ")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from claw.errors import ConfigError
-from claw.messages import Message, ReasoningBlock, TextBlock, ToolCall, ToolResult
+from claw.messages import Block, Message, ReasoningBlock, TextBlock, ToolCall, ToolResult
 from claw.providers.base import ModelRequest
 from claw.providers.chat_request import PLACEHOLDER, encode_request
 from claw.providers.openai_chat import OpenAIChat
@@ -145,6 +145,37 @@ def test_the_quirks() -> None:
     roles = [message["role"] for message in body["messages"]]
     assert roles == ["assistant", "tool", "assistant", "user"]
     assert [m["role"] for m in wire_of(*history)] == ["assistant", "tool", "user"]
+
+
+def test_tools_are_offered_only_where_they_are_taken() -> None:
+    tools = [greet]
+    assert "parallel_tool_calls" not in body_of(Message.user("Hi"), tools=tools)
+    one = body_of(Message.user("Hi"), tools=tools, quirks=Quirks(parallel_calls=False))
+    assert (len(one["tools"]), one["parallel_tool_calls"]) == (1, False)
+    none = body_of(Message.user("Hi"), tools=tools, quirks=Quirks(tools=False))
+    assert not none.keys() & {"tools", "parallel_tool_calls"}
+    without = body_of(Message.user("Hi"), quirks=Quirks(parallel_calls=False))
+    assert "parallel_tool_calls" not in without  # refused where there are no tools
+
+
+def test_reasoning_goes_back_only_where_it_is_wanted() -> None:
+    thought = ReasoningBlock("hm", {"field": "reasoning", "reasoning_details": [{"a": 1}]})
+    split_off = ReasoningBlock("of think tags")
+    foreign = ReasoningBlock("hm", {"type": "thinking", "signature": "of another dialect"})
+    answer = TextBlock("Yes")
+
+    def sent(*blocks: Block, **quirks: Any) -> dict[str, Any]:
+        message = wire_of(Message.assistant(*blocks), quirks=Quirks(**quirks))[0]
+        return {name: value for name, value in message.items() if name not in ("role", "content")}
+
+    assert sent(thought, answer) == {}
+    echoed = {"reasoning": "hm", "reasoning_details": [{"a": 1}]}
+    assert sent(thought, answer, echo_extras=True) == echoed
+    assert sent(split_off, answer, echo_extras=True) == {}
+    assert sent(foreign, answer, echo_extras=True) == {}
+    deepseek: dict[str, Any] = {"echo_extras": True, "reasoning_field": "reasoning_content"}
+    assert sent(thought, answer, **deepseek)["reasoning_content"] == "hm"
+    assert sent(answer, **deepseek) == {"reasoning_content": ""}
 
 
 def test_extras_go_back_only_where_they_are_wanted() -> None:

@@ -1,4 +1,4 @@
-"""Every openai case of tests/cases/stream over a real connection, as written and in other cuttings.
+"""Every case of tests/cases/stream over a real connection, as written and in other cuttings.
 
 The cases of a cutting are played eight at a time: most of their time is waiting.
 """
@@ -16,11 +16,13 @@ import pytest
 from claw.cancel import CancelToken
 from claw.events import Completed, Failed, TextDelta
 from claw.messages import Message
+from claw.providers.anthropic import AnthropicMessages
 from claw.providers.base import ModelRequest
 from claw.providers.openai_chat import OpenAIChat
 from tests.support.cases import Case, check, cuttings, play_case, stream_cases
 
-CASES = stream_cases("openai")
+CASES = stream_cases()
+PROVIDERS = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
 CLOCKS = {"idle_timeout": 5, "progress_timeout": 600}  # what the cases count on
 LATEST_S = 5
 
@@ -38,7 +40,7 @@ def player() -> Iterator[Any]:
 def play(player: Any, case: Case, cutting: int | None) -> None:
     """Asks for a case over HTTP, and fails unless the outcome is the expected one, in time."""
     name = case["name"] if cutting is None else f"{case['name']}@{cutting}"
-    provider = OpenAIChat(
+    provider = PROVIDERS[case["dialect"]](
         "m",
         base_url=player.url(name),
         max_retries=0,

@@ -16,6 +16,7 @@ NAMED = [preset for preset in PRESETS.values() if preset is not GENERIC]
 def test_the_names() -> None:
     assert list(PRESETS) == [
         "openai",
+        "anthropic",
         "openrouter",
         "deepseek",
         "gemini",

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from claw.providers import OpenAIChat
+from claw.providers import AnthropicMessages, OpenAIChat
+from claw.providers.http_provider import HTTPProvider
 from tests.real import llama_server
 from tests.support.command import Shell
 
@@ -55,9 +56,16 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             server.kill()
 
 
+@pytest.fixture(params=[OpenAIChat, AnthropicMessages])
+def dialect(request: pytest.FixtureRequest) -> type[HTTPProvider]:
+    """llama.cpp speaks both."""
+    speaks: type[HTTPProvider] = request.param
+    return speaks
+
+
 @pytest.fixture
-def model(llama: str) -> Iterator[OpenAIChat]:
-    with closing(OpenAIChat(llama_server.MODEL, base_url=llama)) as provider:
+def model(llama: str, dialect: type[HTTPProvider]) -> Iterator[HTTPProvider]:
+    with closing(dialect(llama_server.MODEL, base_url=llama)) as provider:
         yield provider
 
 

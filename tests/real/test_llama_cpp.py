@@ -18,7 +18,7 @@ import pytest
 from claw import CancelToken, Engine, MemoryReporter, RunStatus, Session, StopReason
 from claw.errors import ContextLengthError
 from claw.events import TextDelta
-from claw.providers import OpenAIChat
+from claw.providers.http_provider import HTTPProvider
 from tests.real.llama_server import CONTEXT, MODEL, missing
 from tests.support.command import Finished, Shell
 
@@ -67,7 +67,7 @@ def run_claw(shell: Shell, base_url: str, *arguments: str) -> Finished:
     return Finished(process.returncode, out.decode(), err.decode())
 
 
-def test_text_streams_and_its_tokens_are_counted(model: OpenAIChat) -> None:
+def test_text_streams_and_its_tokens_are_counted(model: HTTPProvider) -> None:
     memory, session = MemoryReporter(), Session()
     with CancelToken(timeout=PATIENCE_S).child() as limit:
         result = Engine(model, max_tokens=200).run(
@@ -83,7 +83,7 @@ def test_text_streams_and_its_tokens_are_counted(model: OpenAIChat) -> None:
     assert memory.result == result
 
 
-def test_the_servers_cache_knows_the_conversation(model: OpenAIChat) -> None:
+def test_the_servers_cache_knows_the_conversation(model: HTTPProvider) -> None:
     """The start of a request stays the same from turn to turn, byte by byte."""
     engine, session = Engine(model, max_tokens=20, system="You are brief. " * 20), Session()
     first = engine.run(session, "Name a colour.")
@@ -91,9 +91,11 @@ def test_the_servers_cache_knows_the_conversation(model: OpenAIChat) -> None:
     assert second.usage.cached_tokens >= first.usage.input_tokens
 
 
-def test_an_output_limit_is_told_and_the_text_is_kept(llama: str) -> None:
+def test_an_output_limit_is_told_and_the_text_is_kept(
+    llama: str, dialect: type[HTTPProvider]
+) -> None:
     session = Session()
-    with closing(OpenAIChat(MODEL, base_url=llama, params=ENDLESS)) as endless:
+    with closing(dialect(MODEL, base_url=llama, params=ENDLESS)) as endless:
         result = Engine(endless, max_tokens=8).run(session, "Count to a thousand.")
     assert (result.status, result.stop_reason) == (RunStatus.TRUNCATED, StopReason.MAX_TOKENS)
     assert result.usage.output_tokens == 8
@@ -101,7 +103,7 @@ def test_an_output_limit_is_told_and_the_text_is_kept(llama: str) -> None:
 
 
 def test_a_cancel_in_mid_stream_frees_the_server_and_the_next_turn_works(
-    llama: str, model: OpenAIChat
+    llama: str, dialect: type[HTTPProvider], model: HTTPProvider
 ) -> None:
     session, reporter, token = Session(), TellsFirstText(), CancelToken(timeout=PATIENCE_S)
     was_generating: list[bool] = []
@@ -113,7 +115,7 @@ def test_a_cancel_in_mid_stream_frees_the_server_and_the_next_turn_works(
 
     canceller = threading.Thread(target=cancel_at_first_text)
     canceller.start()
-    with closing(OpenAIChat(MODEL, base_url=llama, params=ENDLESS)) as endless:
+    with closing(dialect(MODEL, base_url=llama, params=ENDLESS)) as endless:
         result = Engine(endless).run(session, "Tell a story.", cancel=token, reporter=reporter)
         canceller.join()
         assert (result.status, result.cancel_reason) == (RunStatus.CANCELLED, "enough")
@@ -125,7 +127,7 @@ def test_a_cancel_in_mid_stream_frees_the_server_and_the_next_turn_works(
     assert [message.role for message in session.messages] == ["user", "user", "assistant"]
 
 
-def test_a_prompt_longer_than_the_context_is_recognised(model: OpenAIChat) -> None:
+def test_a_prompt_longer_than_the_context_is_recognised(model: HTTPProvider) -> None:
     session = Session()
     with pytest.raises(ContextLengthError) as caught:
         Engine(model).run(session, "word " * (CONTEXT + 1000))

@@ -30,7 +30,8 @@ from claw.errors import (
     StreamTruncated,
 )
 from claw.events import Retrying
-from claw.providers import OpenAIChat
+from claw.providers import AnthropicMessages, OpenAIChat
+from claw.providers.http_provider import HTTPProvider
 from claw.session import orphan_results, unanswered_calls
 
 pytestmark = [
@@ -38,6 +39,7 @@ pytestmark = [
     pytest.mark.skipif(find_spec("llmock") is None, reason="not installed: llmock"),
 ]
 
+PROVIDERS = {"openai": OpenAIChat, "anthropic": AnthropicMessages}
 IDLE_S = 2.0
 STALL_S = 20  # far longer than claw waits, and the test too
 ANSWER = "Paris, of course, as everybody knows."
@@ -48,7 +50,7 @@ MID_TEXT = 4  # chunks: the role, and three words
 class Caller:
     """Somebody's program that asks through claw, each time in a new session."""
 
-    provider: OpenAIChat
+    provider: HTTPProvider
     tools: list[Tool] = field(default_factory=list)
     memory: MemoryReporter = field(default_factory=MemoryReporter)
     session: Session = field(default_factory=Session)
@@ -67,10 +69,12 @@ class Caller:
         return [event for event in self.memory.events if isinstance(event, Retrying)]
 
 
-@pytest.fixture
-def caller(llmock: Any) -> Iterator[Caller]:
-    """Claw as it is by default, but for a shorter clock."""
-    with closing(OpenAIChat("m", base_url=llmock.base_url(), idle_timeout=IDLE_S)) as provider:
+@pytest.fixture(params=["openai", "anthropic"])
+def caller(llmock: Any, request: pytest.FixtureRequest) -> Iterator[Caller]:
+    """Claw as it is by default, but for a shorter clock, in each dialect."""
+    speaks = PROVIDERS[request.param]
+    base_url = llmock.base_url(request.param)
+    with closing(speaks("m", base_url=base_url, idle_timeout=IDLE_S)) as provider:
         yield Caller(provider)
 
 
@@ -167,6 +171,21 @@ def test_a_prompt_that_is_too_long_is_recognised(llmock: Any, caller: Caller) ->
     llmock.assert_resilient(strict=True)
 
 
+def results_sent(llmock: Any) -> dict[str, str]:
+    """The results in the last message of the last request, by the id of their call."""
+    message = llmock.last_request.body["messages"][-1]
+    if message["role"] == "tool":
+        return {message["tool_call_id"]: message["content"]}
+    return {block["tool_use_id"]: block["content"] for block in message["content"]}
+
+
+def calls_sent(llmock: Any) -> list[str]:
+    """The ids of the calls in the last message but one."""
+    message = llmock.last_request.body["messages"][-2]
+    blocks = message["content"] if isinstance(message["content"], list) else message["tool_calls"]
+    return [block["id"] for block in blocks]
+
+
 def recording_tool() -> tuple[Tool, list[dict[str, Any]]]:
     calls: list[dict[str, Any]] = []
 
@@ -187,9 +206,7 @@ def test_a_whole_tool_loop(llmock: Any, caller: Caller) -> None:
     assert (result.status, result.steps, bool(result.text)) == (RunStatus.COMPLETED, 2, True)
     ((call,), (outcome,)) = caller.memory.tool_calls, caller.memory.tool_results
     assert (calls, outcome.is_error) == ([dict(call.arguments)], False)
-    sent_back = llmock.last_request.body["messages"][-1]
-    assert (sent_back["role"], sent_back["tool_call_id"]) == ("tool", call.id)
-    assert sent_back["content"] == outcome.content
+    assert results_sent(llmock) == {call.id: outcome.content}
     assert result.usage.input_tokens > 0
     llmock.assert_resilient(strict=True)
 
@@ -205,9 +222,8 @@ def test_a_bad_call_is_not_run_and_the_model_is_told(
     assert (result.status, calls) == (RunStatus.COMPLETED, [])
     (outcome,) = caller.memory.tool_results
     assert outcome.is_error
-    messages = llmock.last_request.body["messages"]
-    assert messages[-1]["content"] == outcome.content
-    assert messages[-2]["tool_calls"][0]["id"] == messages[-1]["tool_call_id"]
+    assert results_sent(llmock) == {outcome.call_id: outcome.content}
+    assert calls_sent(llmock) == [outcome.call_id]
     llmock.assert_resilient(strict=True)
 
 

@@ -61,9 +61,9 @@ def load(folder: str) -> dict[str, Case]:
     }
 
 
-def stream_cases(dialect: str) -> list[Case]:
-    """The stream cases of `openai` or `anthropic`."""
-    return [case for case in load("stream").values() if case["dialect"] == dialect]
+def stream_cases(dialect: str = "") -> list[Case]:
+    """The stream cases; `dialect`, "openai" or "anthropic", leaves out those of the other."""
+    return [case for case in load("stream").values() if dialect in ("", case["dialect"])]
 
 
 def cuttings(case: Case) -> tuple[int | None, ...]:

@@ -27,9 +27,13 @@ from claw import (
 from claw.approval import Approver
 from claw.events import RunEvent, StreamEvent, TextDelta
 from claw.providers import (
+    AnthropicMessages,
+    Choice,
+    FallbackProvider,
     ModelRequest,
     OpenAIChat,
     Provider,
+    Quirks,
     ScriptedProvider,
     StreamingProvider,
     text_turn,
@@ -81,8 +85,11 @@ one: Provider = Plain()
 two: StreamingProvider = Streaming()
 three: StreamingProvider = ScriptedProvider(text_turn("a"), tool_turn("add", a=1, b=2))
 four: StreamingProvider = OpenAIChat("model", base_url="http://127.0.0.1:1/v1", api_key=None)
+five: StreamingProvider = AnthropicMessages("model", base_url="http://127.0.0.1:1", params={})
+six: StreamingProvider = FallbackProvider(Choice("first", two), Choice("then", three))
+seven = OpenAIChat("model", base_url="http://127.0.0.1:1/v1", quirks=Quirks(think_tags=True))
 
-for provider in (one, two, three, four):
+for provider in (one, two, three, four, five, six, seven):
     engine = Engine(provider, tools=registry, approver=careful, reporter=Tee(Quiet()))
     result: RunResult = engine.run(Session(), "go", cancel=CancelToken(timeout=3))
     status: RunStatus = result.status

@@ -1,0 +1,157 @@
+"""`claw doctor` without a URL: what there is on this machine to work with."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from claw.cli.config import UserConfig, read_config
+from claw.cli.findings_table import table_row, table_width
+from claw.cli.first_run import local_servers
+from claw.cli.keys import GENERAL_VARIABLE
+from claw.cli.places import Places, find_places
+from claw.cli.rich_terminal import painter_for
+from claw.cli.servers import preset_tables
+from claw.cli.settings import Flags, NothingSet, resolve, wants_color
+from claw.errors import ConfigError
+from claw.providers.probe.findings import Finding, Verdict
+
+OK, FAULT, ABSENT = Verdict.OK, Verdict.FAULT, Verdict.ABSENT
+
+NEEDED = ("requests", "urllib3", "click", "jsonschema")
+FOR_THE_TERMINAL = ("rich", "prompt_toolkit")
+PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
+CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+
+
+def check_up(flags: Flags, *, as_json: bool = False) -> int:
+    """Prints a line for each thing; asks nobody but this machine's own servers. Returns 0, or 1
+    where something is broken."""
+    findings = list(_findings(flags, os.environ))
+    if as_json:
+        told = [finding.to_dict() for finding in findings]
+        sys.stdout.write(json.dumps({"findings": told}) + "\n")
+    else:
+        paint = painter_for(sys.stdout, color=wants_color(flags, os.environ))
+        width = table_width(1)
+        sys.stdout.writelines(table_row(finding, width, paint) for finding in findings)
+    return int(any(finding.verdict is FAULT for finding in findings))
+
+
+def _findings(flags: Flags, environ: Mapping[str, str]) -> Iterator[Finding]:
+    yield from _versions()
+    places = find_places(environ)
+    config = UserConfig(places.config_file)
+    try:
+        config = read_config(places.config_file)
+    except ConfigError as error:
+        yield Finding("config file", error.message, FAULT)
+    else:
+        yield from _config_file(config)
+    yield _state(places)
+    yield _in_force(flags, environ, config)
+    yield from _keys(environ, config)
+    yield from _servers(config)
+    yield from _network(environ)
+    yield from _terminal(flags, environ)
+
+
+def _versions() -> Iterator[Finding]:
+    yield Finding("claw", f"{_version('claw-engine')}, {platform.platform(terse=True)}")
+    yield Finding("Python", f"{platform.python_version()} ({sys.executable})")
+    parts = [f"{name} {_version(name)}" for name in NEEDED]
+    yield Finding("parts", ", ".join(parts), FAULT if any("missing" in p for p in parts) else OK)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _config_file(config: UserConfig) -> Iterator[Finding]:
+    yield Finding("config file", str(config.file), OK if config.exists else ABSENT)
+    yield from (Finding("config file", warning, FAULT) for warning in config.warnings)
+
+
+def _state(places: Places) -> Finding:
+    """The folder with what claw remembers; the nearest folder that is there must be writable."""
+    there = next(folder for folder in (places.state, *places.state.parents) if folder.exists())
+    if not os.access(there, os.W_OK | os.X_OK):
+        return Finding("state", f"{places.state}: {there} can't be written", FAULT)
+    return Finding("state", str(places.state), OK if there == places.state else ABSENT)
+
+
+def _in_force(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Finding:
+    try:
+        settings = resolve(flags, environ, config)
+    except NothingSet:
+        return Finding("server", "none is set; `claw` says how to begin", ABSENT)
+    except ConfigError as error:
+        return Finding("server", error.message, FAULT)
+    model = settings.model or "no model set"
+    return Finding("server", f"{settings.preset.name} at {settings.base_url}, {model}")
+
+
+def _keys(environ: Mapping[str, str], config: UserConfig) -> Iterator[Finding]:
+    """The variables by name. A value is never shown, not even a part of it."""
+    presets = [table.preset for table in preset_tables(config).values()]
+    variables = dict.fromkeys([GENERAL_VARIABLE, *(p.key_variable for p in presets)])
+    names = [name for name in variables if name]
+    yield from (Finding("key", f"{name} is set") for name in names if environ.get(name))
+    if missing := [name for name in names if not environ.get(name)]:
+        yield Finding("keys", ", ".join(missing), ABSENT)
+    for name, table in config.presets.items():
+        if table.key_command:
+            yield Finding("key", f"[presets.{name}] has a key_command (not run here)")
+
+
+def _servers(config: UserConfig) -> Iterator[Finding]:
+    presets = [table.preset for table in preset_tables(config).values() if table.preset.local]
+    running = {server.preset.name: server for server in local_servers(presets)}
+    for preset in presets:
+        if server := running.get(preset.name):
+            models = f"{len(server.models)} models, the first is {server.model}"
+            found = f"{preset.base_url}: {models if server.models else 'no models'}"
+            yield Finding(preset.name, found)
+        else:
+            yield Finding(preset.name, preset.base_url, ABSENT)
+
+
+def _network(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Proxies may hold a password, so only their names are told."""
+    proxies = [name for name in PROXIES if environ.get(name) or environ.get(name.lower())]
+    if proxies:
+        yield Finding("proxy", f"set by {', '.join(proxies)}")
+    for name in CERTIFICATES:
+        if path := environ.get(name):
+            yield Finding("certificates", f"{name}: {path}", OK if os.path.exists(path) else FAULT)
+            return
+
+
+def _terminal(flags: Flags, environ: Mapping[str, str]) -> Iterator[Finding]:
+    streams = [os.isatty(descriptor) for descriptor in range(3)]
+    if all(streams):
+        size = os.get_terminal_size(1)
+        found = f"{environ.get('TERM', 'TERM is not set')}, {size.columns} x {size.lines}"
+        yield Finding("terminal", found)
+    else:
+        names = [
+            name
+            for name, tty in zip(("input", "output", "errors"), streams, strict=True)
+            if not tty
+        ]
+        yield Finding("terminal", f"not for standard {', '.join(names)}", ABSENT)
+    missing = [name for name in FOR_THE_TERMINAL if _version(name) == "missing"]
+    if missing:
+        words = f"no {' and no '.join(missing)}: pip install 'claw-engine[terminal]'"
+        yield Finding("colours", words, ABSENT)
+    elif not wants_color(flags, environ):
+        yield Finding("colours", "off, as you wish", OK)
+    else:
+        yield Finding("colours", "where the terminal has them")

@@ -1,0 +1,212 @@
+"""`claw doctor` and `claw models`: what they print, what they write, and that the record works."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+import tomllib
+
+import pytest
+
+from tests.support.bent import BENDS, PATHS, WORDS, bent
+from tests.support.command import Shell, finished
+from tests.support.playing import playing
+from tests.support.server import never_answer, serve, status
+
+KEY = "sk-very-secret-key"
+
+
+def test_a_server_is_shown_as_a_table_with_its_record(shell: Shell) -> None:
+    with serve(bent(refuses=["stream_options"])) as server:
+        done = shell.claw("doctor", server.url)
+    assert done.code == 0, done
+    assert done.err == ""
+    rows = done.out.splitlines()
+    assert [row for row in rows if row.startswith("dialect") and row.endswith("ok")]
+    assert [row for row in rows if row.startswith("requests") and row.endswith("needs a setting")]
+    assert "stream_options = false" in rows
+    assert f"claw --provider local-{server.port} --model m1" in rows[-1]
+    assert max(map(len, rows[: rows.index("")])) <= 100
+    assert not shell.config.exists()
+
+
+def test_json_holds_all_of_it(shell: Shell) -> None:
+    with serve(bent(refuses=["max_tokens"])) as server:
+        done = shell.claw("doctor", server.url, "--json", "--name", "mine")
+    told = json.loads(done.out)
+    assert told["usable"]
+    assert told["quirks"] == {"max_tokens_field": "max_completion_tokens"}
+    assert told["preset"] == "mine"
+    assert tomllib.loads(told["record"])["presets"]["mine"]["base_url"] == server.url
+    assert {finding["what"] for finding in told["findings"]} >= {"dialect", "tool calls", "usage"}
+
+
+@pytest.mark.parametrize("name", BENDS)
+def test_the_record_makes_a_run_work_at_the_first_try(shell: Shell, name: str) -> None:
+    how, quirks = BENDS[name]
+    for path in PATHS:
+        (shell.folder / path).write_text("text\n")
+    with serve(bent(**how)) as server:
+        done = shell.claw("doctor", server.url, "--write", "--name", "bent")
+        assert done.code == 0, done
+        asked = len(server.requests)
+        ask = f"Read {PATHS[0]} and {PATHS[1]}"
+        ran = shell.claw("run", ask, "--provider", "bent", "--model", "m1")
+        made = server.requests[asked:]
+    written = tomllib.loads(shell.config.read_text())["presets"]["bent"]
+    assert written["quirks"] == quirks
+    assert ran.code == 0, ran
+    # One request for each reply: none was refused and mended.
+    replies = 1 if quirks == {"tools": False} else 2
+    assert len(made) == replies, [request.body for request in made]
+    if not any(key.startswith("think_tag") for key in quirks):
+        assert ran.out.endswith(f"{WORDS}\n")
+    else:
+        assert ran.out.endswith("Well.\n")
+        assert "Hm." not in ran.out
+
+
+def test_writing_keeps_the_rest_of_the_file(shell: Shell) -> None:
+    before = b'# mine\r\nmodel = "m"   # odd   blanks\n\n[limits]\nmax_steps = 7'
+    shell.config.write_bytes(before)
+    with serve(bent(key=KEY)) as server:
+        done = shell.claw("doctor", server.url, "--write", CLAW_API_KEY=KEY)
+        again = shell.claw("doctor", server.url, "--write", CLAW_API_KEY=KEY)
+    after = shell.config.read_bytes()
+    assert done.code == 0, done
+    assert after.startswith(before)
+    presets = tomllib.loads(after.decode())["presets"]
+    assert presets == {
+        f"local-{server.port}": {"base_url": server.url, "key_variable": "CLAW_API_KEY"}
+    }
+    assert again.code == 2
+    assert "already" in again.err
+    assert shell.config.read_bytes() == after
+    assert KEY not in done.out + done.err + again.out + again.err + after.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "words"),
+    [
+        ("", "openai", "of its own"),
+        ("", "two words", "letters"),
+        ('presets = {a = {base_url = "http://h/v1"}}', "b", "by hand"),
+    ],
+)
+def test_what_cant_be_written_is_refused(shell: Shell, text: str, name: str, words: str) -> None:
+    shell.config.write_text(text)
+    with serve(bent()) as server:
+        done = shell.claw("doctor", server.url, "--write", "--name", name)
+    assert done.code == 2, done
+    assert words in done.err
+    assert done.err.count("\n") == 1
+    assert shell.config.read_text() == text
+
+
+def test_a_linked_config_stays_a_link(shell: Shell) -> None:
+    real = shell.folder / "real.toml"
+    real.write_text("")
+    shell.config.symlink_to(real)
+    with serve(bent()) as server:
+        assert shell.claw("doctor", server.url, "--write").code == 0
+    assert shell.config.is_symlink()
+    assert "[presets." in real.read_text()
+
+
+def test_a_server_that_cant_be_used_writes_nothing(shell: Shell) -> None:
+    with serve(status(401, "wrong key")) as server:
+        done = shell.claw("doctor", server.url, "--write")
+    assert done.code == 2
+    assert "401" in done.out
+    assert "set CLAW_API_KEY" in done.err
+    assert not shell.config.exists()
+
+
+def test_a_server_of_the_other_dialect_gets_it_into_its_record(shell: Shell) -> None:
+    with playing("an-done-at-end") as url:
+        done = shell.claw("doctor", url, "--model", "m", "--write", "--name", "other")
+        ran = shell.claw("run", "Hi", "--provider", "other", "--model", "m")
+    assert done.code == 0, done
+    assert tomllib.loads(shell.config.read_text())["presets"]["other"]["dialect"] == "anthropic"
+    assert (ran.code, ran.out) == (0, "Hi\n")
+
+
+def test_nobody_there_is_one_line(shell: Shell) -> None:
+    for arguments in (
+        ["doctor", "http://127.0.0.1:9/v1"],
+        ["models", "--base-url", "http://127.0.0.1:9"],
+    ):
+        done = shell.claw(*arguments)
+        assert (done.code, done.out) == (1, "")
+        assert "nothing listens at 127.0.0.1:9" in done.err
+        assert done.err.count("\n") == 1
+
+
+def test_ctrl_c_ends_it_at_once(shell: Shell) -> None:
+    with (
+        serve(never_answer) as server,
+        shell.started("doctor", server.url) as process,
+    ):
+        server.wait_request()
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        done = finished(process)
+        assert time.monotonic() - start < 5
+    assert done.code == 130, done
+    assert "Traceback" not in done.err
+
+
+# --- without a URL --------------------------------------------------------------------------------
+
+
+def test_the_check_up_names_keys_and_never_shows_them(shell: Shell) -> None:
+    done = shell.claw("doctor", OPENAI_API_KEY=KEY, HTTPS_PROXY=f"http://me:{KEY}@127.0.0.1:9")
+    assert done.code == 0, done
+    assert "OPENAI_API_KEY is set" in done.out
+    assert "ANTHROPIC_API_KEY" in done.out
+    assert "HTTPS_PROXY" in done.out
+    assert KEY not in done.out + done.err
+    assert str(shell.config) in done.out
+    assert "http://127.0.0.1:11434/v1" in done.out
+
+
+def test_the_check_up_as_json(shell: Shell) -> None:
+    done = shell.claw("doctor", "--json")
+    findings = json.loads(done.out)["findings"]
+    assert {each["what"] for each in findings} >= {"claw", "Python", "config file", "terminal"}
+
+
+def test_a_broken_config_is_a_fault_and_no_end(shell: Shell) -> None:
+    shell.config.write_text("model = ")
+    done = shell.claw("doctor")
+    assert done.code == 1
+    assert "isn't valid TOML" in done.out
+    assert "Python" in done.out
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_in_order(shell: Shell) -> None:
+    with serve(bent(models=["b", "a\x1b]52;c;x\x07", "c"])) as server:
+        plain = shell.claw("models", "--base-url", server.url)
+        told = shell.claw("models", "--base-url", server.url, "--json")
+    assert plain.code == 0, plain
+    assert [line[0] for line in plain.out.splitlines()] == ["a", "b", "c"]
+    assert "\x1b" not in plain.out
+    assert json.loads(told.out)["models"][1:] == ["b", "c"]
+
+
+def test_models_of_a_server_without_a_list(shell: Shell) -> None:
+    with serve(bent(models=None)) as server:
+        done = shell.claw("models", "--base-url", server.url)
+    assert (done.code, done.out) == (1, "")
+    assert "404" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_models_with_nothing_set(shell: Shell) -> None:
+    done = shell.claw("models")
+    assert done.code == 2
+    assert "--base-url" in done.err
