@@ -81,6 +81,7 @@ class _Once:
             sys.stderr, show_text=False, color=settings.color, quiet=settings.quiet
         )
         with closing(bench), self._token.child(settings.timeout) as limit:
+            self._output.stdout.heed(limit)
             for line in bench.notices:
                 display.on_event(Notice(line))
             display.flush()
