@@ -26,7 +26,8 @@ class Decision:
 Approver: TypeAlias = Callable[[ToolCall, Tool, CancelToken], Decision]
 """Contract: asked for every valid call, read-only ones too, in order, on the thread that called
 Engine.run. It may block; it should return soon once the token fires (what it then returns doesn't
-count) and may raise Cancelled. ToolError says that the call can't work (a tool's preview found
+count) and may raise Cancelled. The tool's `preview` and `caution` know the run's own context,
+whatever context they are called with. ToolError says that the call can't work (a preview found
 out): the model gets its words. Anything else it raises ends the run and reaches the caller."""
 
 
@@ -43,8 +44,8 @@ def deny_all(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
 class Rules:
     """Lets reads pass unasked, remembers what was granted, and leaves the rest to `ask`.
 
-    A read passes unless its tool has a caution about this very call (a path outside the
-    workspace). Grants hold as long as this object: a tool by name; for `bash` the identical text.
+    A call that its tool has a caution about (a path outside the workspace) is always asked about.
+    Grants hold as long as this object: a tool by name; for `bash` the identical text.
     """
 
     def __init__(self, ask: Approver = deny_all, *, cwd: Path | None = None) -> None:
@@ -53,13 +54,11 @@ class Rules:
         self._granted: set[tuple[str, str]] = set()
 
     def __call__(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
-        if grant_of(call) in self._granted or self._harmless(call, tool, cancel):
+        context = ToolContext(call, cancel, self._cwd)
+        cautioned = tool.caution is not None and tool.caution(call.arguments, context)
+        if not cautioned and (tool.read_only or grant_of(call) in self._granted):
             return Decision(True)
         return self._ask(call, tool, cancel)
-
-    def _harmless(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> bool:
-        context = ToolContext(call, cancel, self._cwd)
-        return tool.read_only and not (tool.caution and tool.caution(call.arguments, context))
 
     def grant(self, call: ToolCall) -> None:
         """From now on calls like this one pass unasked."""

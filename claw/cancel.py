@@ -20,12 +20,13 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from threading import Lock
+from threading import TIMEOUT_MAX, Lock
 from typing import Protocol
 
 from claw.errors import Cancelled
 
 log = logging.getLogger("claw")
+log.addHandler(logging.NullHandler())  # a program that sets up no logging gets no output
 
 
 class Place(Protocol):
@@ -86,17 +87,22 @@ class CancelToken:
             self._detach_from_parent = parent.on_cancel(lambda: self.cancel(parent.reason or ""))
 
     def cancel(self, reason: str = "cancelled") -> bool:
-        """Cancels, then runs the callbacks on this thread. True for the first caller alone."""
+        """Cancels, then runs the callbacks on this thread. True for the first caller alone.
+
+        A later caller runs what is left, should the first have been broken off in the middle (by
+        a KeyboardInterrupt).
+        """
         claim = (reason,)
-        if self._claim.setdefault(None, claim) is not claim:
-            return False
+        won = self._claim.setdefault(None, claim) is claim
         self._sleepers.wake_all()
         for key in list(self._callbacks):
             self._run(key)
-        return True
+        return won
 
     @property
     def cancelled(self) -> bool:
+        """Whether it was cancelled. Whoever sees the deadline pass here cancels, callbacks and
+        all, on his thread."""
         if self._claim:
             return True
         if self.deadline is not None and time.monotonic() >= self.deadline:
@@ -117,7 +123,8 @@ class CancelToken:
     def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Registers `callback` and returns the function that takes it back.
 
-        Contract: it is called at most once, on the thread that cancels (here and now if that has
+        Contract: it is called at most once (taking it back doesn't wait for a call that is under
+        way), on the thread that cancels (here and now if that has
         happened), with no lock of the token held. It must not block. What it raises is logged.
         """
         key = next(self._keys)
@@ -172,7 +179,7 @@ class CancelToken:
 def shortest_wait(*ends: float | None) -> float:
     """Seconds until the earliest of some monotonic instants, as `Lock.acquire` takes them."""
     known = [end for end in ends if end is not None]
-    return max(0.0, min(known) - time.monotonic()) if known else -1
+    return min(max(0.0, min(known) - time.monotonic()), TIMEOUT_MAX) if known else -1
 
 
 def void(_: object) -> None:

@@ -44,7 +44,9 @@ class ClawError(Exception):
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> ClawError:
         """The error that `to_dict()` gave `data`; an unknown kind becomes a plain ClawError."""
-        chosen = {cls.kind: cls for cls in _tree(ClawError)}.get(data["kind"], ClawError)
+        # A subclass of the user's that names no kind of its own is not meant.
+        kinds = {cls.kind: cls for cls in _tree(ClawError) if "kind" in vars(cls)}
+        chosen = kinds.get(data["kind"], ClawError)
         return chosen(data["message"], **{name: data[name] for name in chosen.fields})
 
     def __eq__(self, other: object) -> bool:

@@ -9,8 +9,8 @@ Each event has `.type` and `to_dict()`: JSON lines, traces and the pull API spea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
@@ -25,8 +25,19 @@ class Event:
     type: ClassVar[str]
 
     def to_dict(self) -> dict[str, Any]:
-        fields: Mapping[str, Any] = self.__dataclass_fields__  # type: ignore[attr-defined]
-        return {"type": self.type, **{name: _plain(getattr(self, name)) for name in fields}}
+        names = [each.name for each in fields(self)]  # type: ignore[arg-type]  # a dataclass each
+        return {"type": self.type, **{name: _plain(getattr(self, name)) for name in names}}
+
+    @staticmethod
+    def from_dict(data: Mapping[str, Any]) -> Event:
+        """The event that `to_dict()` gave `data`; KeyError for a type that there isn't."""
+        kinds = {kind.type: kind for kind in Event.__subclasses__()}
+        return kinds[data["type"]]._read({key: data[key] for key in data if key != "type"})
+
+    @classmethod
+    def _read(cls, values: dict[str, Any]) -> Event:
+        readers = {name: READERS[name] for name in READERS.keys() & values.keys()}
+        return cls(**values | {name: read(values[name]) for name, read in readers.items()})
 
 
 # --- what a provider yields ---------------------------------------------------------------------
@@ -50,7 +61,8 @@ class ReasoningDelta(Event):
 
 @dataclass(slots=True)
 class ToolCallStart(Event):
-    """A call begins; `index` counts the calls of this reply in order of appearance."""
+    """A call begins; `index` counts the calls of this reply in order of appearance. The id may
+    still change (some servers send it late): the one in the Message holds."""
 
     type = "tool_call_start"
     index: int
@@ -69,7 +81,7 @@ class ToolCallDelta(Event):
 
 @dataclass(frozen=True, slots=True)
 class Retrying(Event):
-    """The request failed before its first event and will be sent again after `wait_s` seconds.
+    """The request failed before anything was shown; it is sent again after `wait_s` seconds.
 
     remedy: what is changed for it, as it stands behind "trying again" ("without stream_options");
     "" where the same is sent to the same server.
@@ -210,7 +222,7 @@ class TextComplete(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted(Event):
-    """A call from a whole reply is about to be checked, asked about and run."""
+    """A call is about to be checked, asked about and run; one of a cut reply is refused."""
 
     type = "tool_started"
     call: ToolCall
@@ -264,6 +276,10 @@ class RunFinished(Event):
     def to_dict(self) -> dict[str, Any]:
         return {"type": self.type, **self.result.to_dict()}
 
+    @classmethod
+    def _read(cls, values: dict[str, Any]) -> RunFinished:
+        return cls(RunResult.from_dict(values))
+
 
 RunEvent: TypeAlias = (
     Delta
@@ -276,6 +292,16 @@ RunEvent: TypeAlias = (
     | StepFinished
     | RunFinished
 )
+
+
+READERS: Mapping[str, Callable[[Any], Any]] = {
+    "message": Message.from_dict,
+    "error": ClawError.from_dict,
+    "call": ToolCall.from_dict,
+    "result": ToolResult.from_dict,
+    "usage": lambda usage: None if usage is None else Usage.from_dict(usage),
+}
+"""The fields of events that are values themselves, and how they are read."""
 
 
 def _error_dict(error: ClawError) -> dict[str, Any]:

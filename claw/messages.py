@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 Role: TypeAlias = Literal["user", "assistant", "tool"]
 
@@ -59,8 +59,19 @@ class Usage:
         return cls(**data)
 
 
+class Value:
+    """The shared part of blocks: they are read from what `to_dict()` gives."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict()`."""
+        return cls(**{key: data[key] for key in data if key != "type"})
+
+
 @dataclass(frozen=True, slots=True)
-class TextBlock:
+class TextBlock(Value):
     """Text of a user or of the model."""
 
     type: ClassVar[str] = "text"
@@ -71,7 +82,7 @@ class TextBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ReasoningBlock:
+class ReasoningBlock(Value):
     """The model's thinking; `opaque` is what the server wants back with it, as it was sent."""
 
     type: ClassVar[str] = "reasoning"
@@ -84,7 +95,7 @@ class ReasoningBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Value):
     """A call the model asks for. `arguments` is a plain dict that nobody changes.
 
     Unusable arguments: `error` says why, `raw` is the text as received; such a call is never run.
@@ -107,7 +118,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(Value):
     """What the model is told about the call with the id `call_id`."""
 
     type: ClassVar[str] = "tool_result"
@@ -121,7 +132,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class OpaqueBlock:
+class OpaqueBlock(Value):
     """A block only its server understands: kept where it stood, and sent back as received."""
 
     type: ClassVar[str] = "opaque"
@@ -209,4 +220,4 @@ class Message:
 
 def block_from_dict(data: Mapping[str, Any]) -> Block:
     """The block that `to_dict()` gave `data`."""
-    return BLOCK_TYPES[data["type"]](**{key: data[key] for key in data if key != "type"})
+    return BLOCK_TYPES[data["type"]].from_dict(data)

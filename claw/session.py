@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from threading import Lock
 from typing import Any, Protocol
 
 from claw.errors import HistoryError
-from claw.messages import Message, ToolCall, ToolResult
+from claw.messages import Block, Message, ToolCall, ToolResult
 
 UNKNOWN_OUTCOME = "unknown outcome: interrupted while it ran"
 NOT_RUN = "not run: the turn was cancelled"
@@ -161,9 +162,10 @@ def repair(messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
     """The history with both invariants restored, and a line for each thing that was mended."""
     mended: list[Message] = []
     notices: list[str] = []
-    for index, message in enumerate(messages):
-        if message.role == "tool":
+    for index, whole in enumerate(messages):
+        if whole.role == "tool":
             continue  # its results are put behind their calls, below
+        message = _without_misplaced(whole)
         mended.append(message)
         if not message.tool_calls:
             continue
@@ -178,8 +180,21 @@ def repair(messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
     if lost:
         notices.append(f"these results had no call before them and were dropped: {', '.join(lost)}")
     if not notices and mended != [m for m in messages if m.role != "tool" or m.tool_results]:
-        notices.append("the results of tool calls were put in the order of their calls")
+        notices.append("calls and results of the history were put in order")
     return mended, notices
+
+
+def _without_misplaced(message: Message) -> Message:
+    """Without results, which only a tool message may have, and without a call's second twin."""
+    kept: list[Block] = []
+    ids: set[str] = set()
+    for block in message.blocks:
+        twin = isinstance(block, ToolCall) and block.id in ids
+        if not twin and not isinstance(block, ToolResult):
+            kept.append(block)
+        if isinstance(block, ToolCall):
+            ids.add(block.id)
+    return message if len(kept) == len(message.blocks) else replace(message, blocks=tuple(kept))
 
 
 def _result_ids(messages: Sequence[Message]) -> set[str]:

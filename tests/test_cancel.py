@@ -77,6 +77,25 @@ def test_a_failing_callback_does_not_keep_the_others(caplog: pytest.LogCaptureFi
     assert "ZeroDivisionError" in caplog.text
 
 
+def test_a_callback_that_is_broken_off_does_not_keep_the_rest_for_ever() -> None:
+    token, heard = CancelToken(), []
+
+    def broken_off() -> None:
+        raise KeyboardInterrupt
+
+    token.on_cancel(broken_off)
+    token.on_cancel(lambda: heard.append("the socket"))
+    with pytest.raises(KeyboardInterrupt):
+        token.cancel("interrupt")
+    assert token.cancel("again") is False
+    assert heard == ["the socket"]
+
+
+def test_a_deadline_that_never_comes_can_be_waited_under() -> None:
+    token = CancelToken(timeout=float("inf"))
+    assert token.wait(0.01) is False
+
+
 def test_a_deadline_cancels_whoever_looks() -> None:
     token = CancelToken(timeout=0.02)
     assert token.remaining() is not None

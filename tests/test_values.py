@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from claw import events as ev
 from claw.errors import (
     AuthError,
     Cancelled,
@@ -18,6 +19,7 @@ from claw.errors import (
     HTTPStatusError,
     ProviderError,
     RateLimitError,
+    ToolError,
 )
 from claw.events import CallSummary, RunResult, RunStatus, TextDelta, ToolProgress
 from claw.messages import (
@@ -99,6 +101,41 @@ def test_a_result_survives_json_and_pickle(
     )
     assert RunResult.from_dict(json.loads(json.dumps(result.to_dict()))) == result
     assert pickle.loads(pickle.dumps(result)) == result
+
+
+calls = st.builds(ToolCall, st.text(), st.text(), json_objects)
+results = st.builds(ToolResult, st.text(), st.text(), st.booleans())
+events = st.one_of(
+    st.builds(ev.TextDelta, st.text()),
+    st.builds(ev.ReasoningDelta, st.text()),
+    st.builds(ev.ToolCallStart, counts, st.text(), st.text()),
+    st.builds(ev.ToolCallDelta, counts, st.text()),
+    st.builds(ev.Retrying, counts, st.floats(0, 99), errors),
+    st.builds(ev.Completed, messages),
+    st.builds(ev.Failed, errors),
+    st.builds(ev.RunStarted, st.text()),
+    st.builds(ev.TextComplete, st.text()),
+    st.builds(ev.ToolStarted, calls),
+    st.builds(ev.ToolProgress, calls, st.text(), counts),
+    st.builds(ev.ToolFinished, calls, results, st.floats(0, 9), json_objects),
+    st.builds(ev.Notice, st.text()),
+    st.builds(ev.StepFinished, st.none() | usages),
+    st.builds(lambda error: ev.RunFinished(RunResult(RunStatus.ERROR, error=error)), errors),
+)
+
+
+@given(events)
+def test_an_event_survives_json_and_pickle(event: ev.Event) -> None:
+    assert ev.Event.from_dict(json.loads(json.dumps(event.to_dict()))) == event
+    assert pickle.loads(pickle.dumps(event)) == event
+
+
+def test_a_subclass_of_the_users_does_not_take_the_place_of_claws_own() -> None:
+    class MyToolError(ToolError):
+        pass
+
+    assert type(pickle.loads(pickle.dumps(ToolError("x")))) is ToolError
+    assert pickle.loads(pickle.dumps(MyToolError("x"))) == ToolError("x")
 
 
 def test_errors_of_different_kinds_or_words_differ() -> None:

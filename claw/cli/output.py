@@ -45,13 +45,19 @@ class StandardOutput:
             self.failure = error
             raise BrokenPipeError(error.errno, "standard output can't be written") from error
 
+    def heed(self, cancel: CancelToken) -> None:
+        """From now on `cancel` ends a write that waits: a child of the token before."""
+        self._wake.close()
+        self._cancel, self._wake = cancel, WakePipe(cancel)
+
     def close(self) -> None:
         """Leaves the descriptor open: it is the process's."""
         self._wake.close()
 
     def _wait_for_room(self) -> None:
         if not self._cancel.cancelled:
-            _, room, _ = select.select([self._wake], [self._descriptor], [])
+            remaining = self._cancel.remaining()
+            _, room, _ = select.select([self._wake], [self._descriptor], [], remaining)
             if room:
                 return
         _, room, _ = select.select([], [self._descriptor], [], PATIENCE_S)

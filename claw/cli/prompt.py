@@ -29,11 +29,10 @@ without its end. Called on the main thread."""
 
 def line_reader(history: Path) -> ReadLine:
     """The best prompt there is. `history` is a file in a private folder; made when needed."""
-    kept = history if _made_private(history) else None
     try:
-        return _prompt_toolkit(kept)
-    except ImportError:
-        return _readline(kept)
+        return _prompt_toolkit(_kept(history))
+    except ImportError:  # in a file of its own: the two write theirs in different forms
+        return _readline(_kept(history.with_name(f"{history.name}_plain")))
 
 
 def continued(read: Callable[[str], str]) -> str:
@@ -139,10 +138,10 @@ def _input(prompt: str) -> str:
         raise
 
 
-def _made_private(history: Path) -> bool:
-    """The history holds what was asked: for the user's eyes only. False where it can't be kept."""
+def _kept(history: Path) -> Path | None:
+    """The history holds what was asked: for the user's eyes only. None where it can't be kept."""
     try:
         os.close(os.open(history, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError:
-        return False
-    return True
+        return None
+    return history

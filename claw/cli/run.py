@@ -85,6 +85,7 @@ class _Once:
             verbose=settings.verbose,
         )
         with closing(bench), self._token.child(settings.timeout) as limit:
+            self._output.stdout.heed(limit)
             for line in bench.notices:
                 display.on_event(Notice(line))
             display.flush()
@@ -156,7 +157,8 @@ class _Once:
 
     def _output_failed(self, result: RunResult, failure: OSError) -> int:
         """Nobody reads standard output any more, or it can't be written."""
-        if result.cancel_reason in failures.CANCEL_EXITS:
+        ended_before = isinstance(failure, TimeoutError)  # it only waited for a slow reader
+        if ended_before or result.cancel_reason in failures.CANCEL_EXITS:
             return failures.exit_code(result)
         if isinstance(failure, BrokenPipeError):
             return failures.OUTPUT_CLOSED

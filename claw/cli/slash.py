@@ -70,12 +70,13 @@ def _help(state: State, argument: str) -> None:
 
 def _clear(state: State, argument: str) -> None:
     state.bench.session.clear()
-    state.say("the conversation is empty; files and grants are as they were")
+    state.say("the conversation is empty, and what its commands left running is ended")
 
 
 def _model(state: State, argument: str) -> None:
     if argument:
         bench = state.bench.with_model(argument)
+        state.bench.provider.close()  # its idle connections
         state.engine.provider = bench.provider
         state.bench = bench
     settings = state.bench.settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from claw.errors import ToolError
 from claw.events import RunEvent, RunStatus, ToolFinished, ToolProgress, ToolStarted
 from claw.messages import Message
 from claw.session import NOT_RUN
-from claw.tools.base import ToolContext, ToolRegistry
+from claw.tools.base import PreviewFunction, Tool, ToolContext, ToolRegistry
 from claw.tools.schema import problem_with
 
 TOGETHER = 8
@@ -90,6 +90,8 @@ def _judge_all(
         if end is None:
             yield [ToolStarted(work.call)]
             end = _judge(run, rules, work)
+        else:
+            work.told = True  # never begun, so nothing is told of its end
         if end is not None:
             work.refuse(ENDING_WORDS.get(end, NOT_RUN))
     return end
@@ -102,8 +104,8 @@ def _judge(run: Run, rules: CallRules, work: Work) -> RunStatus | None:
         if rules.on_repeat is None:
             verdict = RunStatus.LOOP
         elif verdict is None:
-            verdict = _ask(run, rules.on_repeat, work)
-    verdict = verdict or _ask(run, rules.approver, work)
+            verdict = _ask(run, rules, rules.on_repeat, work)
+    verdict = verdict or _ask(run, rules, rules.approver, work)
     if isinstance(verdict, RunStatus):
         return verdict
     if verdict is not None:
@@ -123,11 +125,10 @@ def _fault(work: Work, tools: ToolRegistry) -> str | None:
     return f"wrong arguments for {call.name}: {problem}" if problem else None
 
 
-def _ask(run: Run, approver: Approver, work: Work) -> str | RunStatus | None:
+def _ask(run: Run, rules: CallRules, approver: Approver, work: Work) -> str | RunStatus | None:
     """None when allowed, else the words of the refusal, or the status that ends the run."""
-    assert work.tool is not None
     try:
-        decision = approver(work.call, work.tool, run.token)
+        decision = approver(work.call, _as_asked(run, rules, work), run.token)
     except ToolError as error:
         return error.message  # its preview found that the call can't work
     run.token.raise_if_cancelled()
@@ -157,27 +158,42 @@ def _run_all(run: Run, rules: CallRules, works: Sequence[Work]) -> Generator[Bat
                 yield [*_progress(work), _finished(work)]
         running = [work for work in works if not work.told]
         if not running:
+            news.close()
             return
         heard = news.recv_many(TICK_S if run.ticks else None)
+        if heard is None:
+            names = ", ".join(work.call.name for work in running)
+            yield Waiting(time.monotonic() - since, names)
+            continue
         for work, has_result in heard:
             if has_result:
                 _ended(run, work)
         output = [event for work, _ in heard if not work.ended for event in _progress(work)]
         if output:
             yield output
-        elif not heard:
-            names = ", ".join(work.call.name for work in running)
-            yield Waiting(time.monotonic() - since, names)
+
+
+def _as_asked(run: Run, rules: CallRules, work: Work) -> Tool:
+    """The tool as an approver gets it: its preview and caution know what the run knows."""
+    assert work.tool is not None
+    context = _context(run, rules, work)
+
+    def bound(function: PreviewFunction | None) -> PreviewFunction | None:
+        return function and (lambda arguments, unused: function(arguments, context))
+
+    return replace(work.tool, preview=bound(work.tool.preview), caution=bound(work.tool.caution))
+
+
+def _context(run: Run, rules: CallRules, work: Work) -> ToolContext:
+    assert work.tool is not None
+    state = run.session.state(work.tool.family or work.tool.name)
+    return ToolContext(work.call, run.token, rules.cwd, rules.env, work.output.write, state)
 
 
 def _start(run: Run, rules: CallRules, work: Work, news: Channel[News]) -> None:
-    assert work.tool is not None
-    call, tool = work.call, work.tool
     work.output = LiveOutput(lambda: news.send((work, False)))
-    state = run.session.state(tool.family or tool.name)
-    context = ToolContext(call, run.token, rules.cwd, rules.env, work.output.write, state)
-    run.session.call_started(call)
-    work.start(context, lambda: news.send((work, True)))
+    run.session.call_started(work.call)
+    work.start(_context(run, rules, work), lambda: news.send((work, True)))
 
 
 def _ended(run: Run, work: Work) -> None:

@@ -28,7 +28,8 @@ class Engine:
 
     approver: asked about every call (claw.approval). on_repeat: asked for the third identical call
     in a row; None ends the run with LOOP. steering: called after each tool message; what it
-    returns becomes user messages. max_steps: model replies a run may take. max_tokens: limit of
+    returns becomes user messages; it is called on the thread that called `run`, and what it
+    raises ends the run. max_steps: model replies a run may take. max_tokens: limit of
     one reply. buffer: events that may wait between the reader and the engine. env: what tools
     give to child processes (os.environ by default), always without the keys of model servers.
     """
@@ -75,7 +76,8 @@ class Engine:
         A cancel is a status of the result. A ProviderError is raised, after the reporter was told.
         HistoryError: the session is in another run.
         """
-        told = reporter or self.reporter or Reporter()
+        chosen = self.reporter if reporter is None else reporter
+        told = Reporter() if chosen is None else chosen
         return self._start(session, prompt, cancel, ticks=told.wants_ticks).push_to(told)
 
     def events(

@@ -26,11 +26,11 @@ def read_reply(
     channel, since, waiting_for = run.producer.channel, time.monotonic(), "the first token"
     while True:
         batch = channel.recv_many(TICK_S if run.ticks else None)
-        if not batch:
-            if channel.closed:
-                raise StreamTruncated("the provider's stream ended without a reply: ask again")
+        if batch is None:
             yield Waiting(time.monotonic() - since, waiting_for)
             continue
+        if not batch:
+            raise StreamTruncated("the provider's stream ended without a reply: ask again")
         last, deltas = batch[-1], cast("list[RunEvent]", batch)  # all but Completed and Failed
         run.shown += [event.text for event in batch if type(event) is TextDelta]
         if isinstance(last, (Completed, Failed)):

@@ -20,6 +20,7 @@ from claw.tools.base import Tool
 
 Params = Mapping[str, Any]
 
+CLAWS_OWN = ("model", "messages", "tools", "stream")  # can't be changed by params
 PLACEHOLDER = "(no answer)"  # an assistant message without content is refused by most servers
 USER_START = b'{"role":"user","content":"'
 USER_BETWEEN = rb"\n\n"  # inside a JSON string
@@ -27,13 +28,13 @@ USER_END = b'"}'
 
 
 def encode_request(request: ModelRequest, model: str, params: Params, quirks: Quirks) -> bytes:
-    """The whole body. `params` adds fields; what claw relies on can't be changed by them."""
+    """The whole body. `params` adds fields; those in CLAWS_OWN can't be changed by them."""
     fields: dict[str, Any] = {"model": model}
     if quirks.stream_options:
         fields["stream_options"] = {"include_usage": True}
     if request.max_tokens is not None:
         fields[quirks.max_tokens_field] = request.max_tokens
-    fields |= {name: value for name, value in params.items() if name != "messages"}
+    fields |= {name: value for name, value in params.items() if name not in CLAWS_OWN}
     fields["stream"] = True
     if request.tools and quirks.tools:
         fields["tools"] = [tool_schema(tool) for tool in request.tools]

@@ -3,7 +3,7 @@
 A connection belongs to the guard of the request that took it out of the pool, until it goes back:
 `_get_conn` and `_put_conn` are those two moments, whoever causes them. In between, `_new_conn`
 shows the guard the socket before it connects, and `request` the socket of a connection that was
-kept alive. This file is all that extends urllib3.
+kept alive. This file is all that extends urllib3; chunks.py extends http.client below it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import NewConnectionError
 
+from claw.providers.chunks import PromptResponse
 from claw.providers.dial import dial
 from claw.providers.guard import SocketGuard, active_guard
 
@@ -26,6 +27,7 @@ class GuardedConnection(HTTPConnection):
     """A connection that shows its sockets to the guard; it has one while it is out of the pool."""
 
     guard: SocketGuard | None = None
+    response_class = PromptResponse
 
     def _new_conn(self) -> socket.socket:
         assert self.guard is not None

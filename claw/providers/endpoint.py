@@ -9,11 +9,13 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from urllib.parse import urlsplit
 
 from claw.errors import ClawError, ConfigError, ProviderError
 from claw.providers.guard import Resolver
 
+SHORTEST_PART = 12  # characters of a secret that are worth masking by themselves
 SHORTEST_SECRET = 8  # "none", "ollama" and the like are placeholders, and ordinary words
 SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 MASK = "[key]"
@@ -69,6 +71,13 @@ def checked_base_url(base_url: str) -> str:
     return base_url.strip().rstrip("/")
 
 
+def checked_clocks(clocks: Clocks) -> Clocks:
+    """`clocks` if each gives some time, or ConfigError."""
+    if min(clocks.connect, clocks.idle, clocks.progress) <= 0:
+        raise ConfigError("connect_timeout, idle_timeout and progress_timeout must be above 0 s")
+    return clocks
+
+
 def checked_key(key: str | None) -> str | None:
     """`key` if it can stand in a header, or ConfigError. An empty key is none."""
     if key is not None and not _fits_a_header(key):
@@ -101,19 +110,30 @@ def secrets_of(key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
 def masked(error: ProviderError, secrets: tuple[str, ...]) -> ProviderError:
     """`error` without the secrets that a server put into its words."""
 
-    def clean(value: object) -> object:
-        if isinstance(value, str):
-            for secret in secrets:
-                value = value.replace(secret, MASK)
-        return value
-
     data = error.to_dict()
-    cleaned = {name: clean(value) for name, value in data.items()}
+    cleaned = {
+        name: without_secrets(value, secrets) if isinstance(value, str) else value
+        for name, value in data.items()
+    }
     if cleaned == data:
         return error
     replacement = ClawError.from_dict(cleaned)
     assert isinstance(replacement, ProviderError)
     return replacement
+
+
+def without_secrets(text: str, secrets: tuple[str, ...]) -> str:
+    """`text` with each secret masked, and its beginning where a limit has cut the rest off."""
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+        while (place := text.find(secret[:SHORTEST_PART])) >= 0:
+            rest = text[place:]
+            same = sum(
+                1
+                for _ in takewhile(lambda pair: pair[0] == pair[1], zip(rest, secret, strict=False))
+            )
+            text = text[:place] + MASK + rest[same:]
+    return text
 
 
 def _fits_a_header(text: str) -> bool:

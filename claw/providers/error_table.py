@@ -30,7 +30,7 @@ from claw.errors import (
     RateLimitError,
     ReadTimeout,
 )
-from claw.providers.endpoint import Endpoint
+from claw.providers.endpoint import Endpoint, without_secrets
 from claw.providers.retry import retry_after
 from claw.providers.server_errors import ServerFault, read_error_text
 
@@ -157,6 +157,7 @@ def bad_status(
             "followed, since the key would go there: set the base URL to where the server is",
             status=status,
         )
+    body = without_secrets(body, endpoint.secrets)  # before anything is cut
     fault = read_error_text(body)
     kind = STATUS_ERRORS.get(status, HTTPStatusError)
     words = fault.words.rstrip(". ") or "no reason given"

@@ -18,6 +18,7 @@ from claw.providers.endpoint import (
     Clocks,
     Endpoint,
     checked_base_url,
+    checked_clocks,
     checked_headers,
     checked_key,
     secrets_of,
@@ -46,7 +47,7 @@ class HTTPProvider(ABC):
     model: the name the server knows. base_url: up to what the dialect appends. headers: sent with
     each request, they win over claw's. params: further fields of the body (temperature, ...).
     Times in seconds, see Clocks; there is no limit on a whole reply but the token's deadline.
-    max_retries: only before the first event of the body. verify: False, or the path of a CA
+    max_retries: only before anything of the reply was shown. verify: False, or the path of a CA
     bundle, instead of the environment's. proxies: as requests takes them, instead of the
     environment's. quirks: what this server wants otherwise than its dialect says. What it refuses
     by name (a parameter, tools) is left out from then on, and told as Retrying.
@@ -86,7 +87,7 @@ class HTTPProvider(ABC):
             url=self.url_for(checked_base_url(base_url)),
             headers=_merged(COMMON_HEADERS, self.headers_for(key), extra),
             secrets=secrets_of(key, extra),
-            clocks=Clocks(connect_timeout, idle_timeout, progress_timeout),
+            clocks=checked_clocks(Clocks(connect_timeout, idle_timeout, progress_timeout)),
             verify=verify,
             proxies=proxies,
             resolver=resolver,

@@ -56,9 +56,11 @@ class ChatCalls:
         if type(piece) is not dict or not piece.keys() <= {"index", "type", "function"}:
             return None
         function, place = piece.get("function"), piece.get("index")
-        if type(function) is not dict or function.keys() != {"arguments"} or place not in self._at:
+        if type(function) is not dict or function.keys() != {"arguments"}:
             return None
-        if type(place) is not int or type(function["arguments"]) is not str:
+        if type(function["arguments"]) is not str or type(place) is not int:
+            return None
+        if place not in self._at:
             return None
 
         def take(fragment: str, deltas: list[StreamEvent]) -> int:

@@ -1,4 +1,4 @@
-"""When a request is sent again: only before the first event of the body, and not for ever."""
+"""When a request is sent again: only before anything of the reply was shown, and not for ever."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+        if date.tzinfo is None:  # RFC 9110 5.6.7: an HTTP-date is in UTC
+            date = date.replace(tzinfo=UTC)
+        return max(0.0, (date - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):  # no date, or one that no calendar has
         return None
-    if date.tzinfo is None:  # RFC 9110 5.6.7: an HTTP-date is in UTC
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.now(UTC)).total_seconds())
 
 
 def _number(text: str | None) -> float | None:

@@ -130,15 +130,12 @@ class Reply:
 def _pieces(raw: Any, endpoint: Endpoint) -> Iterator[bytes]:
     """The decoded body, each piece as soon as it has arrived, whatever the framing.
 
-    For chunks, urllib3's own stream is prompt and the cheapest way. Without chunks it would wait
-    for a given number of bytes, or for the end; there only `read1` is prompt.
+    Only `read1` is prompt: urllib3's other ways wait for a number of bytes, for a whole chunk or
+    for the end. For chunked bodies it is that of chunks.py.
     """
     try:
-        if raw.chunked and raw.supports_chunked_reads():
-            yield from raw.stream(None, decode_content=True)
-        else:
-            while piece := raw.read1(READ_SIZE, decode_content=True):
-                yield piece
+        while piece := raw.read1(READ_SIZE, decode_content=True):
+            yield piece
     except (HTTPError, OSError) as error:
         raise broken_off(error, endpoint) from error
 

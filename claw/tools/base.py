@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +17,17 @@ from claw.tools.schema import parameters_of
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """What a tool gives back where a plain string says too little. `details` is for reporters."""
+    """What a tool gives back where a plain string says too little.
+
+    details: JSON values for reporters, beside the result; TypeError for anything else.
+    """
 
     content: str
     is_error: bool = False
     details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        json.dumps(self.details)
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,8 @@ def tool(
     """
 
     def make(function: Callable[..., Any]) -> Tool:
+        if inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__}: claw is synchronous, a tool can't be async")
         hints = get_type_hints(function)
         contexts = {key for key, hint in hints.items() if hint is ToolContext and key != "return"}
 

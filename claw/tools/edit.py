@@ -35,9 +35,11 @@ def edit_file_tool(workspace: Workspace) -> Tool:
         return workspace.write_caution(arguments["path"])
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        place = workspace.locate(arguments["path"])
+        place, seen = workspace.locate(arguments["path"]), seen_in(context.state)
         before = _content_to_edit(place)
+        seen.refuse_if_changed(place, before)
         after, _ = apply_edits(before, arguments["edits"])
+        seen.note_shown(context.call, before)
         return unified_diff(before, after, place.name)
 
     @tool(family="files", preview=preview, caution=caution)
@@ -54,6 +56,7 @@ def edit_file_tool(workspace: Workspace) -> Tool:
         before = _content_to_edit(place)
         seen = seen_in(context.state)
         seen.refuse_if_changed(place, before)
+        seen.refuse_if_not_as_shown(context.call, place, before)
         after, count = apply_edits(before, edits)
         save(place, after)
         seen.note(place, digest_of(after))

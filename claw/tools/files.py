@@ -64,9 +64,12 @@ def write_file_tool(workspace: Workspace) -> Tool:
         return workspace.write_caution(arguments["path"])
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        place = workspace.locate(arguments["path"])
+        place, seen = workspace.locate(arguments["path"]), seen_in(context.state)
         before = current_content(place)
+        if before is not None:
+            seen.refuse_if_changed(place, before)
         after = encoded(arguments["content"])
+        seen.note_shown(context.call, before)
         nothing_to_show = "is new and empty" if before is None else "already holds just this"
         return unified_diff(before, after, place.name) or f"{place.name} {nothing_to_show}"
 
@@ -86,6 +89,7 @@ def write_file_tool(workspace: Workspace) -> Tool:
         seen = seen_in(context.state)
         if before is not None:
             seen.refuse_if_changed(place, before)
+        seen.refuse_if_not_as_shown(context.call, place, before)
         save(place, after)
         seen.note(place, digest_of(after))
         if before is None:

@@ -196,7 +196,7 @@ class _Child:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 return
-            for event in self._channel.recv_many(left):
+            for event in self._channel.recv_many(left) or ():
                 if isinstance(event, bytes):
                     self._on_output(event)
                 else:

@@ -82,7 +82,11 @@ def problem_with(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str
     import jsonschema  # 60 ms that a run without tool calls needn't pay
 
     validator = jsonschema.validators.validator_for(schema)(schema)
-    found = jsonschema.exceptions.best_match(validator.iter_errors(arguments))
+    try:
+        found = jsonschema.exceptions.best_match(validator.iter_errors(arguments))
+    except Exception as error:  # whatever a schema that is none makes the library raise
+        words = str(error).strip().split("\n")[0]
+        return f"the tool's own schema can't be used ({words}): a fault of the tool"
     if found is None:
         return None
     where = "".join(f"[{part!r}]" for part in found.absolute_path)

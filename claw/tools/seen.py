@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from claw.errors import ToolError
+from claw.messages import ToolCall
 from claw.tools.workspace import Location
 
 
@@ -19,10 +20,15 @@ class SeenFiles:
 
     def __init__(self) -> None:
         self._digests: dict[Path, bytes] = {}
+        self._shown: dict[str, bytes] = {}  # by the id of the call
 
     def note(self, place: Location, digest: bytes) -> None:
         """The model knows the content with this digest."""
         self._digests[place.real] = digest
+
+    def note_shown(self, call: ToolCall, before: bytes | None) -> None:
+        """The user is asked about a change of this content; None: there is no file yet."""
+        self._shown[call.id] = digest_of(before or b"")
 
     def refuse_if_changed(self, place: Location, data: bytes) -> None:
         """ToolError when the model read the file and it no longer holds that content.
@@ -33,6 +39,15 @@ class SeenFiles:
         if known is not None and known != digest_of(data):
             raise ToolError(
                 f"{place.name} has changed since you last read it, so nothing was written: "
+                "read it again"
+            )
+
+    def refuse_if_not_as_shown(self, call: ToolCall, place: Location, data: bytes | None) -> None:
+        """ToolError when the user allowed a change of another content than the file has now."""
+        shown = self._shown.pop(call.id, None)
+        if shown is not None and shown != digest_of(data or b""):
+            raise ToolError(
+                f"{place.name} was changed while the question was open, so nothing was written: "
                 "read it again"
             )
 

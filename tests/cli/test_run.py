@@ -56,6 +56,14 @@ def test_text_streams_as_it_comes(shell: Shell) -> None:
         assert process.poll() is None
 
 
+def test_its_time_is_up_also_while_nobody_reads_the_output(shell: Shell) -> None:
+    with (
+        serve(flood) as server,
+        shell.started("run", "Go", "--timeout", "1", variables=variables(server)) as process,
+    ):
+        assert process.wait(30) == 3
+
+
 def test_json_lines_are_flushed_as_they_come(shell: Shell) -> None:
     with (
         serve(one_delta_then_silence) as server,

@@ -28,6 +28,7 @@ from claw.engine.work import BoundedText
 from claw.events import StreamEvent, ToolFinished, ToolProgress
 from claw.providers import ModelRequest, ScriptedProvider, text_turn, tool_turn
 from claw.providers.scripted import calls_turn
+from claw.tools import coding_tools
 
 
 @tool
@@ -345,6 +346,79 @@ def test_the_third_identical_call_in_a_row_ends_the_run() -> None:
     assert memory.result is not None
     assert (memory.result.status, memory.result.steps) == (RunStatus.LOOP, 3)
     assert [r.is_error for r in memory.tool_results] == [False, False, True]
+
+
+def test_what_is_told_to_start_is_told_to_finish_also_when_a_group_ends_the_run() -> None:
+    reading = Tool("read", "", echo.parameters, lambda args, ctx: args["text"], read_only=True)
+    ending = Decision(False, end=RunStatus.NEEDS_APPROVAL)
+    calls = calls_turn(*(("read", {"text": str(n)}) for n in range(3)))
+    session = Session()
+    memory = play(calls, tools=[reading], approver=lambda *unused: ending, session=session)
+    assert [c.id for c in memory.tool_calls] == [r.call_id for r in memory.tool_results]
+    assert len(memory.tool_calls) == 1
+    assert len(session.messages[-1].tool_results) == 3
+
+
+def test_details_that_are_not_json_are_a_fault_of_the_tool() -> None:
+    @tool
+    def odd() -> ToolOutput:
+        """Tells reporters something they can't write down."""
+        return ToolOutput("fine", details={"where": Path("/")})
+
+    content, is_error = only_result(play(tool_turn("odd"), tools=[odd]))
+    assert is_error
+    assert "JSON" in content
+
+
+def test_a_schema_that_is_none_is_a_fault_of_the_tool() -> None:
+    odd = Tool("odd", "", {"type": "nonsense"}, lambda arguments, context: "")
+    content, is_error = only_result(play(tool_turn("odd"), tools=[odd]))
+    assert is_error
+    assert "fault of the tool" in content
+
+
+def test_what_was_allowed_is_what_is_done(tmp_path: Path) -> None:
+    """A file that changes while the question is open is not overwritten."""
+    (tmp_path / "a.txt").write_text("one\n")
+    shown: list[str | None] = []
+
+    def slow_user(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        assert tool.preview is not None
+        shown.append(tool.preview(call.arguments, ToolContext(call, cancel, tmp_path)))
+        (tmp_path / "a.txt").write_text("saved by the user\n")
+        return Decision(True)
+
+    memory = play(
+        tool_turn("write_file", path="a.txt", content="two\n"),
+        tools=coding_tools(tmp_path),
+        approver=slow_user,
+        cwd=tmp_path,
+    )
+    content, is_error = only_result(memory)
+    assert is_error
+    assert "while the question was open" in content
+    assert (tmp_path / "a.txt").read_text() == "saved by the user\n"
+    assert "+two" in (shown[0] or "")
+
+
+def test_a_preview_that_finds_the_call_bound_to_fail_asks_nobody(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\n")
+
+    def asks(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        assert tool.preview is not None
+        tool.preview(call.arguments, ToolContext(call, cancel, tmp_path))
+        raise AssertionError("asked in vain")
+
+    edits = [{"old_text": "not there", "new_text": "x"}]
+    memory = play(
+        tool_turn("edit_file", path="a.txt", edits=edits),
+        tools=coding_tools(tmp_path),
+        approver=asks,
+        cwd=tmp_path,
+    )
+    content, is_error = only_result(memory)
+    assert is_error
+    assert "not found" in content
 
 
 def test_calls_that_differ_are_no_loop() -> None:
