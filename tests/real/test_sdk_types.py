@@ -20,6 +20,9 @@ from claw.providers.presets import PRESETS
 from claw.tools.base import tool
 
 
+pytestmark = pytest.mark.real
+
+
 def needs(*packages: str) -> pytest.MarkDecorator:
     missing = [name for name in packages if find_spec(name) is None]
     return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
