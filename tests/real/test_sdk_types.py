@@ -19,7 +19,6 @@ from claw.providers.http_provider import HTTPProvider
 from claw.providers.presets import PRESETS
 from claw.tools.base import tool
 
-
 pytestmark = pytest.mark.real
 
 
