@@ -31,6 +31,7 @@ class Person:
         self.stream = open(self.slave, "w", encoding="utf-8")  # noqa: SIM115
         self.data = b""
         self.threads: list[threading.Thread] = []
+        self.reading = threading.Lock()  # what one thread was told of, another must not take
 
     def on(self, pattern: str, act: Callable[[], object]) -> None:
         """As soon as the terminal shows `pattern`, does `act`."""
@@ -51,8 +52,9 @@ class Person:
         self.on(cue, lambda: [self.type(each) for each in keys])
 
     def read(self, timeout: float = 0.0) -> str:
-        while select.select([self.master], [], [], timeout)[0]:
-            self.data += os.read(self.master, 65536)
+        with self.reading:
+            while select.select([self.master], [], [], timeout)[0]:
+                self.data += os.read(self.master, 65536)
         return self.seen
 
     @property
