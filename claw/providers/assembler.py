@@ -41,11 +41,17 @@ class Assembler(Protocol):
     def ended(self) -> bool:
         """The dialect's own end mark came: nothing after it counts."""
 
+    @property
+    def padding(self) -> str:
+        """The key, at the top of a payload, of a random string that `fold` passes over; "" where
+        the dialect has none."""
+
     def fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int: ...
 
     def hole_in(self, payload: dict[str, Any]) -> Hole | None:
-        """The one string by which chunks like `payload`, which was just folded, differ; None if
-        it did more than add that string. Not asked after the finish reason. See templates.py."""
+        """The one string but the padding by which chunks like `payload`, which was just folded,
+        differ; None if it did more than add it. Not asked after the finish reason. See
+        templates.py."""
 
     def message(self) -> Message: ...
 
@@ -57,6 +63,7 @@ class ChatAssembler:
     """
 
     ended = False  # `[DONE]` is no payload; the dialect has no end mark of its own
+    padding = "obfuscation"  # OpenAI's own service: so that sizes on the wire tell nothing
 
     def __init__(self, tags: ThinkTags | None = None) -> None:
         self._tags = tags

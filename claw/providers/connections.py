@@ -24,10 +24,18 @@ POOL_SIZE = 256
 
 
 class GuardedConnection(HTTPConnection):
-    """A connection that shows its sockets to the guard; it has one while it is out of the pool."""
+    """A connection that shows its sockets to the guard; it has one while it is out of the pool.
+
+    answer: http.client's response to the newest request, on which that of urllib3 is built.
+    """
 
     guard: SocketGuard | None = None
-    response_class = PromptResponse
+    answer: PromptResponse | None = None
+
+    def response_class(self, *args: Any, **options: Any) -> PromptResponse:  # type: ignore[override]
+        """http.client's hook: what is called with the socket once there may be an answer."""
+        self.answer = PromptResponse(*args, **options)
+        return self.answer
 
     def _new_conn(self) -> socket.socket:
         assert self.guard is not None

@@ -13,9 +13,11 @@ from typing import Any
 
 def mend(text: str) -> str:
     """`text` with halves of surrogate pairs joined, lone ones replaced: writable as UTF-8."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def mend_json(value: Any) -> Any:

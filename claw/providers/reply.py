@@ -56,7 +56,7 @@ class ReplyReader:
         self._kind: BodyKind | None = None  # until the first character came
         self._body: list[bytes] = []  # of a JSON answer
         self._nesting = Nesting()
-        self._templates = Templates()
+        self._templates = Templates(assembler.padding)
         self._fault: ProviderError | None = None
 
     @property

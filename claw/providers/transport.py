@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from http.client import HTTPException
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,7 +18,8 @@ from requests.utils import get_environ_proxies, select_proxy
 from urllib3.exceptions import HTTPError
 
 from claw.errors import ConfigError, ProviderError
-from claw.providers.connections import GuardedAdapter
+from claw.providers.chunks import PromptResponse
+from claw.providers.connections import GuardedAdapter, GuardedConnection
 from claw.providers.endpoint import Endpoint
 from claw.providers.error_table import bad_status, broken_off, unanswered
 from claw.providers.guard import SocketGuard
@@ -130,14 +132,29 @@ class Reply:
 def _pieces(raw: Any, endpoint: Endpoint) -> Iterator[bytes]:
     """The decoded body, each piece as soon as it has arrived, whatever the framing.
 
-    Only `read1` is prompt: urllib3's other ways wait for a number of bytes, for a whole chunk or
-    for the end. For chunked bodies it is that of chunks.py.
+    Only `read1` is prompt: all other ways wait for a number of bytes, a whole chunk or the end.
     """
+    answer = _undecoded(raw)
     try:
-        while piece := raw.read1(READ_SIZE, decode_content=True):
-            yield piece
-    except (HTTPError, OSError) as error:
+        if answer is not None:
+            while piece := answer.read1(READ_SIZE):
+                yield piece
+            raw.release_conn()
+        else:
+            while piece := raw.read1(READ_SIZE, decode_content=True):
+                yield piece
+    except (HTTPError, HTTPException, OSError) as error:
         raise broken_off(error, endpoint) from error
+
+
+def _undecoded(raw: Any) -> PromptResponse | None:
+    """What is below urllib3's response, where nothing has to be decoded but the chunks, as in
+    nearly every reply. The way through urllib3 costs an event that comes alone some 30 us more."""
+    connection = raw.connection
+    answer = connection.answer if isinstance(connection, GuardedConnection) else None
+    if answer is None or not answer.chunked or "content-encoding" in raw.headers:
+        return None
+    return answer
 
 
 def new_session(endpoint: Endpoint) -> requests.Session:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from claw.errors import ProtocolError
 from claw.providers.sse import ServerSentEvent, SSEDecoder
 from tests.support.cases import Case, load, writes
+from tests.support.cutting import cut
 
 CASES = list(load("sse").values())
 
@@ -57,12 +57,6 @@ def by_the_letter(body: bytes) -> tuple[list[ServerSentEvent], int | None]:
         elif name == "retry" and value != "" and all(digit in "0123456789" for digit in value):
             retry = int(value)
     return events, retry
-
-
-def cut(body: bytes, places: list[int]) -> list[bytes]:
-    """`body` in pieces, cut at `places`, some of which may be outside of it."""
-    edges = sorted({0, len(body), *(place for place in places if place < len(body))})
-    return [body[start:end] for start, end in pairwise(edges)]
 
 
 @pytest.mark.parametrize("cutting", [None, 0, 1, 7])

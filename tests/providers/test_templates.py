@@ -79,6 +79,9 @@ chunks = st.one_of(
     st.builds(chunk, deltas),
     st.builds(chunk, deltas, st.sampled_from([None, None, "stop", "tool_calls"])),
     st.builds(lambda delta, pad: chunk(delta, obfuscation=pad), deltas, words),
+    st.builds(lambda delta, pad: {"obfuscation": pad, **chunk(delta)}, deltas, words),
+    st.builds(lambda delta, pad: chunk(delta, x={"obfuscation": pad}), deltas, words),
+    st.builds(lambda delta: chunk(delta, obfuscation=17), deltas),
     st.builds(lambda delta: chunk(delta, usage={"prompt_tokens": 1}), deltas),
 )
 writers: list[Callable[[Any], str]] = [
@@ -101,6 +104,28 @@ def test_with_and_without_templates_a_reply_is_the_same(
     assert without_made_up_ids(ours) == without_made_up_ids(plain)
 
 
+@given(
+    st.lists(st.tuples(words, words), min_size=3, max_size=10),
+    st.sampled_from(
+        [
+            "",
+            ',"obfuscation":"same"',
+            ',"obfuscation":null',
+            ',"choices":[]',
+            ',"x":{"obfuscation":"same","content":"same"}',
+            ',"error":"obfuscation"',
+        ]
+    ),
+    st.sampled_from(writers),
+)
+def test_padding_is_seen_through_and_a_key_that_comes_twice_is_not_mistaken_for_it(
+    pairs: list[tuple[str, str]], tail: str, writer: Callable[[Any], str]
+) -> None:
+    padded = [writer(chunk({"content": text}, obfuscation=pad)) for text, pad in pairs]
+    lines = [*(line[:-1] + tail + "}" for line in padded), writer(chunk({}, "stop"))]
+    assert read(ChatAssembler(), lines) == read(WithoutTemplates(), lines)
+
+
 @given(st.text(alphabet='{}[]",:\\abc0 ', max_size=40), st.integers(1, 20))
 def test_a_broken_chunk_after_good_ones_is_as_broken_as_ever(tail: str, cut: int) -> None:
     good = json.dumps(chunk({"content": "some text"}))
@@ -117,21 +142,28 @@ def test_a_broken_chunk_after_good_ones_is_as_broken_as_ever(tail: str, cut: int
         lambda n: {"tool_calls": [{"index": n % 4, "function": {"arguments": f"{n}"}}]},
     ],
 )
+@pytest.mark.parametrize(
+    "padding",
+    [lambda n: {}, lambda n: {"obfuscation": "p" * (n % 7)}],
+    ids=["plain", "padded"],
+)
 @pytest.mark.parametrize("writer", writers)
 def test_chunks_that_are_alike_are_parsed_in_full_only_at_first(
-    like: Callable[[int], dict[str, Any]], writer: Callable[[Any], str]
+    like: Callable[[int], dict[str, Any]],
+    padding: Callable[[int], dict[str, Any]],
+    writer: Callable[[Any], str],
 ) -> None:
     opening = [
         chunk({"tool_calls": [{"index": n, "id": f"call{n}", "function": {"name": "f"}}]})
         for n in range(4)
     ]
     assembler = Counting()
-    alike = [chunk(like(n)) for n in range(200)]
+    alike = [chunk(like(n), **padding(n)) for n in range(200)]
     read(assembler, [writer(each) for each in [*opening, *alike]])
     assert assembler.parsed < 15
 
 
-def test_chunks_with_random_padding_are_not_learned_for_ever() -> None:
-    padded = [chunk({"content": "x"}, obfuscation="p" * n) for n in range(300)]
+def test_chunks_whose_differences_are_unknown_are_not_learned_for_ever() -> None:
+    padded = [chunk({"content": "x"}, unheard_of="p" * n) for n in range(300)]
     deltas, _, _ = read(ChatAssembler(), [json.dumps(each) for each in padded])
     assert len(deltas) == 300

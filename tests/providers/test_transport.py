@@ -6,7 +6,9 @@ import gzip
 import os
 import pickle
 import socket
+import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -28,7 +30,8 @@ from claw.events import Completed, Failed, Retrying, StreamEvent, TextDelta
 from claw.providers.openai_chat import OpenAIChat
 from tests.support import wire
 from tests.support.asking import Asking, ask, ask_for
-from tests.support.peer import Peer, Request
+from tests.support.peer import STREAM, Peer, Request
+from tests.support.routes import ROUTES, Route
 from tests.support.server import (
     Server,
     after_done_silence,
@@ -91,13 +94,15 @@ def error_of(events: list[StreamEvent]) -> ProviderError:
 # --- connections --------------------------------------------------------------------------------
 
 
-def test_a_connection_is_used_again(chat: Chat) -> None:
-    with serve(reply("Hello")) as server:
-        provider = chat(server)
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_a_connection_is_used_again(route: Route) -> None:
+    with route.to(reply("Hello")) as (provider, server):
         for _ in range(3):
             assert text_of(ask(provider)) == "Hello"
         assert len(server.peers) == 1
-        assert [request.number_on_connection for request in server.requests] == [1, 2, 3]
+        assert [request.number_on_connection for request in server.requests][-3:] == (
+            [2, 3, 4] if route.reused else [1, 2, 3]
+        )
 
 
 def test_the_last_chunk_may_come_a_little_late(chat: Chat) -> None:
@@ -429,6 +434,68 @@ def test_a_compressed_body_is_read(chat: Chat) -> None:
 
     with serve(compressed) as server:
         assert text_of(ask(chat(server))) == "Hello"
+
+
+@pytest.mark.parametrize("gzipped", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
+def test_an_event_is_shown_as_soon_as_it_is_there(chat: Chat, tls: bool, gzipped: bool) -> None:
+    """In a chunk of its own, and in one of which the rest comes later."""
+    shown, waits = threading.Semaphore(0), list[bool]()
+    squeeze = zlib.compressobj(wbits=31)
+
+    def coded(*events: bytes) -> bytes:
+        data = b"".join(events)
+        return squeeze.compress(data) + squeeze.flush(zlib.Z_SYNC_FLUSH) if gzipped else data
+
+    def answer(peer: Peer, request: Request) -> None:
+        peer.send(wire.http_head(200, [*STREAM, *([("Content-Encoding", "gzip")] * gzipped)]))
+        alone, early, late = (coded(wire.text(word)) for word in ("Hel", "lo", "!"))
+        both = wire.http_chunk(early + late)
+        begin = both[: both.index(late)]
+        for part in (wire.http_chunk(alone), begin, both[len(begin) :]):
+            peer.send(part)
+            waits.append(shown.acquire(timeout=5))
+        peer.chunk(coded(wire.chunk({}, "stop"), wire.DONE))
+        peer.end_stream()
+
+    with serve(answer, tls=tls) as server:
+        texts = []
+        for event in chat(server, verify=server.ca_file or True).stream(
+            ask_for("Hi"), CancelToken()
+        ):
+            if isinstance(event, TextDelta):
+                texts.append(event.text)
+                shown.release()
+    assert texts == ["Hel", "lo", "!"]
+    assert waits == [True] * 3
+
+
+BROKEN = {"no size": b"data\r\n", "too long": b"5\r\nabcdef\r\n", "a sign": b"-1\r\n"}
+
+
+@pytest.mark.parametrize("framing", BROKEN.values(), ids=BROKEN)
+def test_broken_framing_is_a_broken_connection(chat: Chat, framing: bytes) -> None:
+    def broken(peer: Peer, request: Request) -> None:
+        peer.start_stream()
+        peer.send(wire.http_chunk(wire.text("Hel")) + framing)
+        peer.hold()
+
+    with serve(broken) as server:
+        events = ask(chat(server, max_retries=2))
+        assert events[0] == TextDelta("Hel")
+        assert isinstance(error_of(events), ConnectionLost)
+        server.wait_disconnect()
+
+
+def test_framing_that_breaks_behind_a_whole_reply_costs_only_the_connection(chat: Chat) -> None:
+    def broken_at_the_end(peer: Peer, request: Request) -> None:
+        peer.start_stream()
+        peer.send(b"".join(map(wire.http_chunk, wire.text_reply("Hello"))) + b"zero\r\n")
+        peer.hold()
+
+    with serve(broken_at_the_end) as server:
+        assert text_of(ask(chat(server))) == "Hello"
+        server.wait_disconnect()
 
 
 def test_a_connection_that_breaks_is_told_with_whose_fault_it_is(chat: Chat) -> None:
