@@ -20,6 +20,8 @@ from claw.providers.usage import messages_usage, take_largest
 class MessagesAssembler:
     """The Assembler of the Messages dialect."""
 
+    padding = "p"  # some gateways add it, so that sizes on the wire tell nothing
+
     def __init__(self) -> None:
         self.ended = False
         self._draft = Draft()

@@ -59,6 +59,8 @@ class Answer:
 class RecordingAssembler:
     """An Assembler that keeps each payload and hands it on; it lets none be skipped."""
 
+    padding = ""
+
     def __init__(self, assembler: Assembler) -> None:
         self.payloads: list[Payload] = []
         self._assembler = assembler
