@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from claw.cli.places import open_plain
 from claw.errors import ConfigError
 from claw.providers.effort import LEVELS, STYLE_OF_DIALECT, STYLES
 from claw.providers.presets import PRESETS, Preset
@@ -90,7 +91,7 @@ def read_config(file: Path) -> UserConfig:
     import tomllib
 
     try:
-        with open(file, "rb") as stream:
+        with open_plain(file) as stream:
             data = tomllib.load(stream)
     except FileNotFoundError:
         return UserConfig(file)

@@ -46,7 +46,9 @@ def set_up_logs(*, secrets: Sequence[str], verbose: bool, log_file: str) -> None
 
 def _file_handler(log_file: str, secrets: Sequence[str]) -> FileHandler:
     try:
-        os.close(os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+        # Without O_NONBLOCK, opening a FIFO would wait for a reader for ever.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
+        os.close(os.open(log_file, flags, 0o600))
         handler = FileHandler(log_file, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"--log-file {log_file} can't be written: {error.strerror}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable
 from functools import update_wrapper
@@ -222,7 +223,23 @@ def main() -> None:
     # Imports make many objects and no garbage; looking for some after every 700 of them, as
     # Python does, would be a tenth of the time to the first token.
     gc.set_threshold(20_000, 20, 20)
-    cli(prog_name="claw")
+    try:
+        # Its own ending would call a Ctrl-C "Aborted!", and a full disk a fault of ours.
+        code = cli.main(prog_name="claw", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except BrokenPipeError:
+        code = 141
+    except OSError as error:
+        code = 1
+        sys.stderr.write(f"claw: standard output can't be written: {error.strerror}\n")
+    if code in (1, 141):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered can't fail any more
+    sys.exit(code)
 
 
 def _flags(context: click.Context) -> Flags:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 
 from claw.errors import ConfigError
@@ -74,3 +77,13 @@ def write_private(file: Path, text: str) -> None:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise ConfigError(f"{file} can't be written: {error.strerror}") from error
+
+
+def open_plain(file: Path) -> BufferedReader:
+    """Opens a file of the user's to read its bytes; OSError also for what is no plain file: to
+    open a FIFO would wait for a writer for ever."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no plain file")
+    return open(descriptor, "rb")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from claw.errors import ConfigError
 
 if TYPE_CHECKING:
+    from prompt_toolkit.input import Input
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 PROMPT = "claw> "
@@ -27,10 +28,13 @@ ReadLine: TypeAlias = Callable[[str, str], str]
 without its end. Called on the main thread."""
 
 
-def line_reader(history: Path) -> ReadLine:
-    """The best prompt there is. `history` is a file in a private folder; made when needed."""
+def line_reader(history: Path, keep: Callable[[str], None]) -> ReadLine:
+    """The best prompt there is. `history` is a file in a private folder; made when needed. keep:
+    gets what was typed behind an Enter, for the next prompt."""
     try:
-        return _prompt_toolkit(_kept(history))
+        if os.environ.get("TERM", "dumb") == "dumb":
+            raise ImportError("an editor needs a terminal that can move the cursor")
+        return _prompt_toolkit(_kept(history), keep)
     except ImportError:  # in a file of its own: the two write theirs in different forms
         return _readline(_kept(history.with_name(f"{history.name}_plain")))
 
@@ -44,7 +48,7 @@ def continued(read: Callable[[str], str]) -> str:
     return "\n".join(lines)
 
 
-def _prompt_toolkit(history: Path | None) -> ReadLine:
+def _prompt_toolkit(history: Path | None, keep: Callable[[str], None]) -> ReadLine:
     from prompt_toolkit import PromptSession
     from prompt_toolkit.history import FileHistory
     from prompt_toolkit.output.vt100 import Vt100_Output
@@ -62,7 +66,9 @@ def _prompt_toolkit(history: Path | None) -> ReadLine:
 
     def read(prompt: str, typed: str) -> str:
         try:
-            return session.prompt(prompt, default=typed)
+            line = session.prompt(prompt, default=typed)
+            keep(_taken_from(session.input))
+            return line
         except SystemExit:  # a signal, which may have cut short the event loop's own tidying
             output.disable_bracketed_paste()
             output.enable_autowrap()
@@ -73,6 +79,17 @@ def _prompt_toolkit(history: Path | None) -> ReadLine:
             raise
 
     return read
+
+
+def _taken_from(keyboard: Input) -> str:
+    """What prompt_toolkit has read behind the Enter and keeps to itself; it was typed before all
+    that is still in the terminal. A Ctrl-C in it was meant for the turn that didn't begin yet."""
+    from prompt_toolkit.input.typeahead import get_typeahead
+
+    text = "".join(press.data for press in get_typeahead(keyboard))
+    if "\x03" in text:
+        raise KeyboardInterrupt
+    return text
 
 
 def _backslash_enter() -> KeyBindings:
@@ -100,7 +117,8 @@ def _readline(history: Path | None) -> ReadLine:
         import readline
     except ImportError:
         return _bare
-    if "libedit" not in (readline.__doc__ or ""):  # which has no such setting
+    dumb = os.environ.get("TERM", "dumb") == "dumb"
+    if not dumb and "libedit" not in (readline.__doc__ or ""):  # which has no such setting
         readline.parse_and_bind("set enable-bracketed-paste on")  # Python turns it off
     if history:
         readline.read_history_file(history)

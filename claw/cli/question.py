@@ -1,7 +1,9 @@
 """One-key questions on a terminal: never answered by what was typed before they could be read.
 
 The text is written first, then what waits in the terminal's queue is set aside for the next
-prompt, then the cue is written: keys count from there. Reading is a `select` on the terminal and
+prompt, then the cue is written: keys count from there. Who was typing doesn't notice at once: if
+something waited, the cue comes only after a pause, and a key that others follow on the heels is
+part of what was being typed, too. Reading is a `select` on the terminal and
 on a pipe that the token's cancel writes, so that a Ctrl-C ends the question from outside; Python's
 `input()` goes on reading after a handler that does nothing.
 """
@@ -19,6 +21,8 @@ from claw.cli.terminal import Terminal
 from claw.cli.visible import TerminalFilter, shown, visible
 from claw.cli.wake_pipe import WakePipe
 
+PAUSE_S = 0.6  # without a key, until somebody who was typing has noticed the question
+ALONE_S = 0.2  # without another key, until a key is an answer and not the beginning of a word
 MEANS_NO = ("", "\n", "\r", "\x04")  # the end of input, Enter alone, Ctrl-D
 
 
@@ -30,15 +34,22 @@ def ask_key(terminal: Terminal, text: str, keys: str, cancel: CancelToken) -> st
     """
     with terminal.key_modes(), _woken_by(terminal, cancel) as wake:
         terminal.tell(text)
-        terminal.set_aside_typed_ahead()
+        while terminal.set_aside_typed_ahead():
+            _comes(terminal, wake, cancel, PAUSE_S)
         terminal.tell(f"[{'/'.join(keys)}] ")
         arrows = TerminalFilter()  # the "A" of an arrow key's sequence is no answer
         while True:
             typed = _read(terminal, wake, cancel, 1)
             key = "n" if typed in MEANS_NO else arrows.feed(typed).lower()
-            if key and key in keys:
-                terminal.tell(f"{key}\n")
-                return key
+            if not key or key not in keys:
+                continue
+            if typed and key != "w" and _comes(terminal, wake, cancel, ALONE_S):
+                terminal.set_aside(typed)
+                while terminal.set_aside_typed_ahead():
+                    _comes(terminal, wake, cancel, PAUSE_S)
+                continue
+            terminal.tell(f"{key}\n")
+            return key
 
 
 def ask_words(terminal: Terminal, cue: str, cancel: CancelToken) -> str:
@@ -76,6 +87,13 @@ def _woken_by(terminal: Terminal, cancel: CancelToken) -> Iterator[WakePipe]:
     except BaseException:
         terminal.tell("\n")
         raise
+
+
+def _comes(terminal: Terminal, wake: WakePipe, cancel: CancelToken, seconds: float) -> bool:
+    """Whether another key comes within `seconds`; it is left there."""
+    ready, _, _ = select.select([terminal.fd, wake.fileno()], [], [], seconds)
+    cancel.raise_if_cancelled()
+    return bool(ready)
 
 
 def _read(terminal: Terminal, wake: WakePipe, cancel: CancelToken, size: int) -> str:

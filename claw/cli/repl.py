@@ -52,7 +52,8 @@ class Repl:
     def __init__(self, bench: Workbench, terminal: Terminal) -> None:
         settings = bench.settings
         self._terminal = terminal
-        self._read = line_reader(bench.places.make_state() / bench.places.history_file.name)
+        history = bench.places.make_state() / bench.places.history_file.name
+        self._read = line_reader(history, keep=terminal.set_aside)
         paint = painter_for(sys.stderr, color=settings.color)
         asker = Asker(terminal, cwd=settings.cwd, paint=paint)
         reporter = reporter_for(

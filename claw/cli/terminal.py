@@ -86,15 +86,21 @@ class Terminal:
         with suppress(termios.error):
             termios.tcsetattr(self.fd, termios.TCSANOW, self._at_start)
 
-    def set_aside_typed_ahead(self) -> None:
-        """What waits in the terminal's queue belongs to the next prompt, not to a question."""
+    def set_aside_typed_ahead(self) -> bool:
+        """What waits in the terminal's queue belongs to the next prompt, not to a question.
+        Returns whether there was something."""
         data = b""
         while select.select([self.fd], [], [], 0)[0]:
             piece = os.read(self.fd, 65536)
             if not piece:
                 break
             data += piece
-        self._typed_ahead += data.decode("utf-8", "ignore")
+        self.set_aside(data.decode("utf-8", "ignore"))
+        return bool(data)
+
+    def set_aside(self, text: str) -> None:
+        """Keys that were read and belong to the next prompt."""
+        self._typed_ahead += text
 
     def take_typed_ahead(self) -> str:
         """What was set aside, as a prompt may show it; each line end is an Enter."""

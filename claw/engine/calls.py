@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from claw.approval import Approver
+from claw.approval import Approver, Decision
 from claw.channel import Channel
 from claw.engine.limits import calls_are_whole
 from claw.engine.run import TICK_S, Batch, Run, Waiting
@@ -132,6 +132,8 @@ def _ask(run: Run, rules: CallRules, approver: Approver, work: Work) -> str | Ru
     except ToolError as error:
         return error.message  # its preview found that the call can't work
     run.token.raise_if_cancelled()
+    if not isinstance(decision, Decision):
+        raise TypeError(f"an approver must return a Decision, not {decision!r}")
     if decision.end is not None:
         return decision.end
     if decision.allowed:

@@ -133,9 +133,10 @@ class Work:
         started = time.monotonic()
         try:
             self.result = self._outcome(context)
-        except BaseException:  # a KeyboardInterrupt, for a tool on the caller's thread
+        except BaseException:  # a KeyboardInterrupt; on a thread of its own nobody is to hear it
             self.result = self._interrupted("interrupted")
-            raise
+            if self._thread is None:
+                raise
         finally:
             self.duration_s = time.monotonic() - started
             done()

@@ -25,6 +25,8 @@ def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
     end = _equal_at_end(old[same:], new[same:])
     keep = max(0, end - CONTEXT_LINES)
     old, new = old[skip : len(old) - keep], new[skip : len(new) - keep]
+    # A line end in a name would begin a line of its own, and could forge one of the diff.
+    name = name.lstrip("/").replace("\n", "\\n").replace("\r", "\\r")
     names = ("/dev/null" if before is None else f"a/{name}", f"b/{name}")
     if max(len(old), len(new)) > MOST_COMPARED:
         found: Iterable[str] = _one_hunk(old, new, names)

@@ -194,6 +194,39 @@ def test_always_covers_the_identical_command_and_no_other(
     assert not asker(other, BASH, token).allowed
 
 
+@pytest.mark.parametrize("pause", [0.02, 0.1, 0.25])
+def test_somebody_who_types_on_answers_nothing(
+    person: Person, terminal: Terminal, pause: float
+) -> None:
+    """Typing that began before the cue goes on over it: all of it is for the next prompt."""
+    words, typed = "try any way, say yes", threading.Event()
+    beats = threading.Event()  # never set: its `wait` is the pause between two keys
+
+    def type_on() -> None:
+        for number, each in enumerate(words):
+            person.type(each)
+            if number == 1:
+                typed.set()
+            beats.wait(pause)
+        person.on(CUE, lambda: person.type("n"))
+
+    typist = threading.Thread(target=type_on)
+    typist.start()
+    assert typed.wait(10)
+    decision = ask(terminal)
+    typist.join()
+    assert not decision.allowed
+    assert terminal.take_typed_ahead().replace("n", "") == words.replace("n", "")
+
+
+def test_a_word_typed_at_the_cue_is_no_answer(person: Person, terminal: Terminal) -> None:
+    later = threading.Timer(1.5, lambda: person.type("n"))
+    person.on(CUE, lambda: (person.type("yes please"), later.start()))
+    assert not ask(terminal).allowed
+    later.join()
+    assert terminal.take_typed_ahead() == "yes please"
+
+
 def test_words_for_the_model(person: Person, terminal: Terminal) -> None:
     person.answer("w")
     person.on("tell the model: ", lambda: person.type("use tabsX\x7f, plea\x1b[Dse\r"))

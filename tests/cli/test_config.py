@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,12 @@ def written(folder: Path, text: str) -> Path:
     file = folder / "config.toml"
     file.write_text(text)
     return file
+
+
+def test_a_config_that_is_a_fifo_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.toml")
+    with pytest.raises(ConfigError, match="no plain file"):
+        read_config(tmp_path / "config.toml")
 
 
 def test_no_file_is_an_empty_configuration(tmp_path: Path) -> None:

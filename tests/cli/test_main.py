@@ -36,6 +36,21 @@ def test_help_imports_little(shell: Shell) -> None:
     assert loaded & heavy == set()
 
 
+def test_an_output_that_is_full_is_told_in_one_line(shell: Shell) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "claw", "--help"],
+            env=shell.environ(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "No space left" in done.stderr
+
+
 def test_the_version(shell: Shell) -> None:
     done = shell.claw("--version")
     assert done.code == 0

@@ -117,6 +117,22 @@ def test_what_a_tool_raises_becomes_its_result() -> None:
     assert third.is_error
 
 
+def test_an_approver_that_returns_something_else_is_told_so() -> None:
+    with pytest.raises(TypeError, match="must return a Decision, not True"):
+        play(tool_turn("echo", text="x"), tools=[echo], approver=lambda *unused: True)
+
+
+def test_an_interrupt_raised_on_a_tools_thread_stays_there() -> None:
+    @tool
+    def odd() -> str:
+        """Raises what only Ctrl-C should."""
+        raise KeyboardInterrupt
+
+    memory = play(tool_turn("odd"), tools=[odd])
+    assert only_result(memory) == ("interrupted", True)
+    assert memory.text == "end"
+
+
 def test_a_tool_output_says_by_itself_whether_it_is_an_error() -> None:
     @tool
     def half() -> ToolOutput:

@@ -206,6 +206,16 @@ def test_a_folder_that_can_t_be_written_gives_one_clear_line(box: Toolbox) -> No
     assert words == "can't write a/b: a part of its path is a file"
 
 
+def test_a_name_with_a_line_end_forges_no_line_of_the_diff(box: Toolbox) -> None:
+    forged = "ok.py\n@@ -1 +1 @@\n+harmless"
+    shown = box.preview("write_file", path=forged, content="rm -rf\n")
+    assert shown is not None
+    assert [line for line in shown.splitlines() if line.startswith("+")] == [
+        "+++ b/ok.py\\n@@ -1 +1 @@\\n+harmless",
+        "+rm -rf",
+    ]
+
+
 def test_the_preview_of_a_new_file_and_of_an_old_one(box: Toolbox) -> None:
     assert box.preview("write_file", path="a", content="one\n") == (
         "--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+one\n"
