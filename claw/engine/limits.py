@@ -10,6 +10,7 @@ from claw.messages import Message, StopReason, ToolCall
 IDENTICAL_CALLS = 3
 WHOLE = (None, StopReason.END_TURN, StopReason.TOOL_USE)
 CUT = (StopReason.MAX_TOKENS, StopReason.OTHER)
+FULL_CONTEXT = ("model_context_window_exceeded", "model_length")  # Anthropic's and Mistral's words
 
 
 def calls_are_whole(message: Message) -> bool:
@@ -32,7 +33,8 @@ def verdict(message: Message, *, cut_before: bool) -> RunStatus | None:
         return None
     if message.tool_calls:
         return RunStatus.TRUNCATED if reason in CUT and cut_before else None
-    return RunStatus.TRUNCATED if reason is StopReason.MAX_TOKENS else RunStatus.COMPLETED
+    cut = reason is StopReason.MAX_TOKENS or message.stop_word in FULL_CONTEXT
+    return RunStatus.TRUNCATED if cut else RunStatus.COMPLETED
 
 
 class Repeats:

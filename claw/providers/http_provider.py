@@ -131,12 +131,12 @@ class HTTPProvider(ABC):
         """Deltas and Retrying, then one Completed or Failed, last; neither only after a cancel."""
         from claw.providers.exchange import HTTPExchange  # requests costs 90 ms
 
-        asked = self.manner
+        asked, sent = self.manner, b""
 
         def begin() -> HTTPExchange:
-            nonlocal asked
+            nonlocal asked, sent
             asked = self.manner
-            body = self.body_for(request)
+            sent = body = self.body_for(request)
             reader = ReplyReader(self.new_assembler(), max_reply_bytes=self.max_reply_bytes)
             return HTTPExchange(self._transport, self.endpoint, body, reader, cancel)
 
@@ -144,9 +144,12 @@ class HTTPProvider(ABC):
             from claw.providers.mending import remedy_for  # rarely needed; its patterns cost 5 ms
 
             remedy = remedy_for(error, asked)
-            if remedy is None:
+            if remedy is None or self._remedies.setdefault(remedy.words, remedy) is not remedy:
+                return remedy.words if remedy else ""
+            if self.body_for(request) == sent:  # this dialect never sent what is taken away
+                del self._remedies[remedy.words]
                 return ""
-            return self._remedies.setdefault(remedy.words, remedy).words
+            return remedy.words
 
         events = with_retries(begin, self.policy, cancel, mend)
         if self.quirks.calls_in_text and request.tools:

@@ -24,6 +24,7 @@ Params: TypeAlias = Mapping[str, Any]
 Turn: TypeAlias = tuple[bytes, list[bytes]]
 """(the role as it is sent, the blocks of its messages)"""
 
+LEAST_BUDGET = 1024  # tokens of thinking that the server takes
 DIALECT = "messages"  # the key under which encoded messages are kept
 CACHE = {"type": "ephemeral"}
 CACHE_MARK = b',"cache_control":%s}' % to_json(CACHE)
@@ -33,10 +34,8 @@ NOT_IN_AN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # ids of other makers have dots an
 
 def encode_request(request: ModelRequest, model: str, params: Params, quirks: Quirks) -> bytes:
     """The whole body. `params` adds fields; what claw relies on can't be changed by them."""
-    fields: dict[str, Any] = {
-        "model": model,
-        "max_tokens": _max_tokens(request.max_tokens or output_limit(model), params),
-    }
+    limit, params = _limits(request.max_tokens, model, params)
+    fields: dict[str, Any] = {"model": model, "max_tokens": limit}
     tools = [tool_schema(tool) for tool in request.tools] if quirks.tools else []
     if tools and not quirks.parallel_calls:
         fields["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
@@ -64,11 +63,23 @@ def tool_schema(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _max_tokens(limit: int, params: Params) -> int:
-    """`limit` for the answer, with room for a thinking budget, which has to be smaller."""
+def _limits(asked: int | None, model: str, params: Params) -> tuple[int, Params]:
+    """The limit of the reply, and `params` with a thinking budget below it, as it has to be.
+
+    A limit that was asked for holds: the budget becomes half of it, and where that is less than
+    the server takes, there is no thinking. Without one there is room for both.
+    """
     thinking = params.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    return limit + budget if isinstance(budget, int) and budget >= limit else limit
+    limit = asked or output_limit(model)
+    if not isinstance(thinking, Mapping) or not isinstance(budget, int) or budget < limit:
+        return limit, params
+    if asked is None:
+        return limit + budget, params
+    others = {name: value for name, value in params.items() if name != "thinking"}
+    if asked // 2 < LEAST_BUDGET:
+        return asked, others
+    return asked, {**others, "thinking": {**thinking, "budget_tokens": asked // 2}}
 
 
 def _turns(messages: Sequence[Message]) -> list[Turn]:

@@ -33,6 +33,10 @@ OVERFLOWING = (
     *("prompttoolong", "stringabovemaxlength"),
 )
 
+USED_UP_WORDS = re.compile(
+    r"credit balance is too low|insufficient (balance|credits?|funds)|exceeded your current quota",
+    re.IGNORECASE,
+)
 OVERFLOW_WORDS = re.compile(
     r"""
     maximum\ (context|prompt)\ length            # OpenAI, vLLM, Mistral, xAI
@@ -116,7 +120,7 @@ def read_error(body: Any) -> ServerFault:
     words = one_line(_words(layers))
     names = [_letters(name) for layer in layers for name in _names(layer)]
     overflow = _any_in(names, OVERFLOWING) or OVERFLOW_WORDS.search(words) is not None
-    quota = _any_in(names, USED_UP)
+    quota = _any_in(names, USED_UP) or bool(USED_UP_WORDS.search(words))
     return ServerFault(
         words=words,
         type="" if type_ in ("error", "None") else type_,

@@ -28,8 +28,12 @@ from claw.providers.nesting import Nesting
 from claw.tools.base import Tool
 from claw.tools.schema import problem_with
 
-# Possessive, so that a reply of blanks takes no quadratic time.
-OPENING = re.compile(r"^[ \t]*+```(?P<info>[^`\n]*+)\n|<tool_call>", re.MULTILINE)
+# At the beginning of a line: what stands in its middle, or deeper than three blanks, is quoted.
+# Longer fences and tildes hold what somebody wrote about, and a thought isn't an act.
+OPENING = re.compile(
+    r"^ {0,3}(?:```(?P<info>[^`\n]*+)\n|(?P<other>`{4,}|~{3,}|<think>)|<tool_call>)", re.MULTILINE
+)
+LONGEST = 100_000  # characters; a reply with a call is short, and each look costs time
 CALL_INFOS = ("", "json", "tool_call")  # what a block with a call is said to hold
 NEXT_FENCE = re.compile(r"^[ \t]*+```[ \t\r]*+$", re.MULTILINE)
 FENCE_END = re.compile(r"\s*(?:```[ \t\r]*+(?:\n|\Z)|\Z)")
@@ -83,6 +87,8 @@ def _words(text: str) -> list[Block]:
 
 def _calls_in(text: str, offered: Mapping[str, Tool]) -> Iterator[tuple[int, int, ToolCall]]:
     """(where it starts, where it ends, the call), in order; with fence or tags, if it has them."""
+    if len(text) > LONGEST:
+        return
     if found := _call_at(text, 0, TEXT_END, offered):
         yield 0, *found
         return
@@ -91,8 +97,14 @@ def _calls_in(text: str, offered: Mapping[str, Tool]) -> Iterator[tuple[int, int
         opening = OPENING.search(text, place)
         if opening is None:
             return
-        place, info = opening.end(), opening["info"]
+        place, info, other = opening.end(), opening["info"], opening["other"]
         found = None
+        if other:
+            place = text.find("</think>" if other == "<think>" else f"\n{other}", place)
+            if place < 0:
+                return
+            place += len(other) + 1
+            continue
         if info is None or info.strip() in CALL_INFOS:
             ending = TAG_END if info is None else FENCE_END
             found = _call_at(text, place, ending, offered)

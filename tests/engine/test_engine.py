@@ -135,6 +135,14 @@ def test_how_a_reply_without_calls_ends_the_run(reason: StopReason, status: RunS
     assert session.messages[-1].text == "words"
 
 
+@pytest.mark.parametrize("word", ["model_context_window_exceeded", "model_length"])
+def test_a_reply_that_filled_the_context_is_cut_and_not_complete(word: str) -> None:
+    full = Message("assistant", (TextBlock("Long"),), StopReason.OTHER, word)
+    memory = run([Completed(full)])
+    assert memory.result is not None
+    assert (memory.result.status, memory.result.stop_word) == (RunStatus.TRUNCATED, word)
+
+
 def test_a_pause_is_sent_again_as_a_step() -> None:
     memory = run(text_turn("wait", stop_reason=StopReason.PAUSE), text_turn("here"))
     assert memory.result is not None

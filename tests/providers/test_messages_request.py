@@ -121,10 +121,23 @@ def test_a_limit_is_always_sent_as_the_models_family_can_bear_it(model: str, lim
     assert body["max_tokens"] == limit
 
 
-@pytest.mark.parametrize(("budget", "sent"), [(1024, 5000), (5000, 10_000), (24_000, 29_000)])
-def test_a_thinking_budget_leaves_room_for_the_answer(budget: int, sent: int) -> None:
+@pytest.mark.parametrize(
+    ("asked", "budget", "sent"), [(5000, 1024, 1024), (5000, 5000, 2500), (2000, 24_000, None)]
+)
+def test_a_limit_that_was_asked_for_holds_whatever_the_thinking_wants(
+    asked: int, budget: int, sent: int | None
+) -> None:
     params = {"thinking": {"type": "enabled", "budget_tokens": budget}}
-    assert body_of(Message.user("Hi"), params=params, max_tokens=5000)["max_tokens"] == sent
+    body = body_of(Message.user("Hi"), params=params, max_tokens=asked)
+    assert body["max_tokens"] == asked
+    assert body.get("thinking", {}).get("budget_tokens") == sent
+
+
+def test_without_a_limit_there_is_room_for_thinking_and_answer() -> None:
+    params = {"thinking": {"type": "enabled", "budget_tokens": 70_000}}
+    body = body_of(Message.user("Hi"), params=params)
+    assert body["max_tokens"] > 70_000
+    assert body["thinking"]["budget_tokens"] == 70_000
 
 
 def test_calls_and_results() -> None:

@@ -166,3 +166,17 @@ def test_any_json_can_be_read(value: Any) -> None:
     assert fault.words.isprintable()
     fault.words.encode()
     assert read_error_text(json.dumps(value)).lasting is fault.lasting
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your credit balance is too low to access the Anthropic API.",
+        "Insufficient Balance",
+        "You exceeded your current quota, please check your plan and billing details.",
+    ],
+)
+def test_an_account_without_money_is_known_by_its_words_too(words: str) -> None:
+    fault = read_error({"error": {"type": "invalid_request_error", "message": words}})
+    assert fault.quota
+    assert not fault.context_overflow
