@@ -92,7 +92,7 @@ def read_config(file: Path) -> UserConfig:
 
     try:
         with open_plain(file) as stream:
-            data = tomllib.load(stream)
+            data = tomllib.loads(stream.read().decode("utf-8-sig"))  # some editors write a BOM
     except FileNotFoundError:
         return UserConfig(file)
     except OSError as error:

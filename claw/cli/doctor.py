@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from claw.cancel import CancelToken
@@ -62,16 +63,27 @@ def examine(flags: Flags, url: str, wishes: Wishes) -> int:
     if report.key_refused and not (variable or settings.key.command):
         tell(f"no key was sent: {settings.key.advice}")
     record = record_of(name, report, settings.key, variable)
+    refused: ConfigError | None = None
     if wishes.write:
-        if not report.usable:
-            raise ConfigError("nothing is written: this server can't be used as it is")
-        add_record(places.config_file, name, record)
+        try:
+            _write(places.config_file, name, record, report)
+        except ConfigError as error:
+            refused = error  # told last: what was found isn't lost by it
+    written = wishes.write and refused is None
     if wishes.json:
-        told = {"preset": name, "record": record, "written": wishes.write}
+        told = {"preset": name, "record": record, "written": written}
         _show({**report.to_dict(), **(told if report.usable else {})})
     elif report.usable:
-        _explain(name, report, record, str(places.config_file), written=wishes.write)
+        _explain(name, report, record, str(places.config_file), written=written)
+    if refused is not None:
+        raise refused
     return 0 if report.usable else 1
+
+
+def _write(file: Path, name: str, record: str, report: Report) -> None:
+    if not report.usable:
+        raise ConfigError("nothing is written: this server can't be used as it is")
+    add_record(file, name, record)
 
 
 def _probed(flags: Flags, settings: Settings, token: CancelToken, *, as_json: bool) -> Report:

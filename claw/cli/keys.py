@@ -82,6 +82,8 @@ def _printed_by(command: str, cancel: CancelToken) -> str:
     """What the user's own key_command prints, without the line end."""
     import subprocess
 
+    if "\0" in command:
+        raise ConfigError("key_command holds a NUL character, which no command can")
     with (
         subprocess.Popen(
             command, shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE

@@ -178,6 +178,8 @@ def doctor(flags: Flags, url: str | None, write: bool, name: str | None, json: b
         from claw.cli.doctor import Wishes, examine
 
         return examine(flags, url or "", Wishes(name or "", write=write, json=json))
+    if write or name or flags.model:
+        raise click.UsageError("--write, --name and --model go with a URL or --provider")
     from claw.cli.checkup import check_up
 
     return check_up(flags, as_json=json)

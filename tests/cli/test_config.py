@@ -152,3 +152,8 @@ def test_a_folder_in_its_place_and_foreign_bytes_are_config_errors(tmp_path: Pat
     binary.write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match="TOML"):
         read_config(binary)
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_bytes(b'\xef\xbb\xbfmodel = "m"\r\n')
+    assert read_config(tmp_path / "config.toml").model == "m"
