@@ -138,7 +138,7 @@ def unanswered_calls(messages: Sequence[Message], *, open_end: bool = False) -> 
         if not asked or (open_end and index == len(messages) - 1):
             continue
         following = messages[index + 1] if index + 1 < len(messages) else None
-        answered = [r.call_id for r in following.tool_results] if following else []
+        answered = [r.call_id for r in _answers(following)]
         if answered != asked:
             problems.append(
                 f"calls {', '.join(asked)} must be answered by the next message, in order; "
@@ -148,10 +148,12 @@ def unanswered_calls(messages: Sequence[Message], *, open_end: bool = False) -> 
 
 
 def orphan_results(messages: Sequence[Message]) -> list[str]:
-    """The second invariant: every result has its call in the message before. Returns problems."""
+    """The second invariant: every result stands in a tool message, right behind its call's.
+    Returns problems."""
     problems = []
     for index, message in enumerate(messages):
-        asked = {call.id for call in messages[index - 1].tool_calls} if index else set()
+        before = messages[index - 1].tool_calls if index and message.role == "tool" else ()
+        asked = {call.id for call in before}
         orphans = [r.call_id for r in message.tool_results if r.call_id not in asked]
         if orphans:
             problems.append(f"results without a call before them: {', '.join(orphans)}")
@@ -169,8 +171,8 @@ def repair(messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
         mended.append(message)
         if not message.tool_calls:
             continue
-        following = messages[index + 1].tool_results if index + 1 < len(messages) else ()
-        found = {result.call_id: result for result in following}
+        following = messages[index + 1] if index + 1 < len(messages) else None
+        found = {result.call_id: result for result in _answers(following)}
         missing = [call.id for call in message.tool_calls if call.id not in found]
         if missing:
             notices.append(f"these calls were interrupted, outcome unknown: {', '.join(missing)}")
@@ -182,6 +184,10 @@ def repair(messages: Sequence[Message]) -> tuple[list[Message], list[str]]:
     if not notices and mended != [m for m in messages if m.role != "tool" or m.tool_results]:
         notices.append("calls and results of the history were put in order")
     return mended, notices
+
+
+def _answers(message: Message | None) -> tuple[ToolResult, ...]:
+    return message.tool_results if message is not None and message.role == "tool" else ()
 
 
 def _without_misplaced(message: Message) -> Message:
