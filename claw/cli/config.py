@@ -88,11 +88,10 @@ def read_config(file: Path) -> UserConfig:
     ConfigError, with the place, for a file that can't be read, isn't TOML, or holds a value of
     the wrong kind. A name it doesn't know is a warning.
     """
-    import tomllib
-
     try:
         with open_plain(file) as stream:
-            data = tomllib.loads(stream.read().decode("utf-8-sig"))  # some editors write a BOM
+            text = stream.read().decode("utf-8-sig")  # some editors write a byte order mark
+        data = _parsed(text)
     except FileNotFoundError:
         return UserConfig(file)
     except OSError as error:
@@ -100,6 +99,12 @@ def read_config(file: Path) -> UserConfig:
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError; the first names the line
         raise ConfigError(f"{file} isn't valid TOML: {error}") from error
     return _checked(file, data)
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    import tomllib  # 4 ms, which a user without settings needn't pay
+
+    return tomllib.loads(text)
 
 
 def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:

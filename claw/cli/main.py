@@ -224,7 +224,7 @@ def main() -> None:
     """What the `claw` script calls."""
     # Imports make many objects and no garbage; looking for some after every 700 of them, as
     # Python does, would be a tenth of the time to the first token.
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
     try:
         # Its own ending would call a Ctrl-C "Aborted!", and a full disk a fault of ours.
         code = cli.main(prog_name="claw", standalone_mode=False)

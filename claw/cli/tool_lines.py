@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from textwrap import wrap
 
 from claw.cli.columns import cut
 from claw.cli.style import Paint, Role, is_diff, paint_diff
@@ -36,6 +35,8 @@ def result_lines(content: str, width: int, paint: Paint, *, is_error: bool) -> l
         return [f"  {line}" for line in paint_diff(text, paint)]
     lines = text.split("\n") if text.strip() else ["(no output)"]
     if is_error and len(lines) == 1:  # what went wrong is worth more than one line
+        from textwrap import wrap
+
         lines = wrap(lines[0], width - 2)
     left_out = len(lines) - HEAD - TAIL
     if left_out > 1:

@@ -24,7 +24,7 @@ from claw.providers.endpoint import Endpoint
 from claw.providers.error_table import bad_status, broken_off, unanswered
 from claw.providers.guard import SocketGuard
 
-READ_SIZE = 65536
+READ_SIZE = 8192  # what the socket buffer under it holds; asking for more costs an allocation
 ERROR_BODY_SIZE = 65536
 ERROR_BODY_TIMEOUT = 10.0
 CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from dataclasses import dataclass
@@ -128,7 +127,9 @@ def near_names(missing: Path) -> str:
     except OSError:
         return f": there is no folder {parent}"
     folded = {name.lower(): name for name in names}
-    near = difflib.get_close_matches(missing.name.lower(), folded, n=3)
+    from difflib import get_close_matches  # as in diff.py: 3 ms
+
+    near = get_close_matches(missing.name.lower(), folded, n=3)
     return f"; near it: {', '.join(folded[name] for name in near)}" if near else ""
 
 
