@@ -156,7 +156,7 @@ class RunResult:
 
     text: the last assistant message's text. partial_text: what was shown of a reply that never
     became whole, and so isn't part of the conversation. usage: all steps added up.
-    cost and session stay None unless the caller knows them.
+    session: the id of the session, where it has one. cost stays None unless the caller knows it.
     """
 
     status: RunStatus

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any, Protocol
 
 from claw.errors import HistoryError
+from claw.events import RunResult
 from claw.messages import Block, Message, ToolCall, ToolResult
 
 UNKNOWN_OUTCOME = "unknown outcome: interrupted while it ran"
@@ -31,8 +32,11 @@ class Session:
     """A history in memory, and what the tools of its calls remember. In one run at a time.
 
     `messages`: an earlier history; one that breaks the invariants is repaired, and `notices` says
-    how (the next run tells them). As a context manager it closes itself.
+    how (the next run tells them). `id`: what names it where it is kept; None: it isn't. As a
+    context manager it closes itself.
     """
+
+    id: str | None = None
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         repaired, self.notices = repair(list(messages))
@@ -82,13 +86,38 @@ class Session:
         """What a family of tools remembers here. A value with a `close()` is closed with us."""
         return self._states.setdefault(family, {})
 
+    def run_ended(self, result: RunResult) -> list[str]:
+        """Told by the engine at the end of each run, on its thread, before the session is free
+        for the next one. Returns lines for the user. Contract: doesn't raise."""
+        return []
+
+    def compact(self, head: Sequence[Message], *, kept: int) -> None:
+        """Puts `head` in the place of all messages but the last `kept`. HistoryError, and nothing
+        is changed, where a call would lose its result."""
+        self._become([*head, *self._messages[len(self._messages) - kept :]])
+
+    def rewind(self, length: int) -> None:
+        """Drops the messages behind the first `length`; HistoryError as in `compact`."""
+        self._become(self._messages[:length])
+
     def clear(self) -> None:
         """Forgets the conversation; what the tools remember is closed and forgotten too."""
-        self._messages.clear()
-        self.close()
+        self._become([])
+        self._close_states()
 
     def close(self) -> None:
         """Ends jobs and sweeps what the calls left running. The history stays readable."""
+        self._close_states()
+
+    def _become(self, messages: list[Message]) -> None:
+        problems = unanswered_calls(messages) + orphan_results(messages)
+        if problems:
+            raise HistoryError(problems[0])
+        self._messages = messages
+        self._started.clear()
+        self._ended.clear()
+
+    def _close_states(self) -> None:
         states, self._states = self._states, {}
         with ExitStack() as stack:
             for state in states.values():
@@ -106,11 +135,16 @@ class Session:
     def mend(self) -> list[str]:
         """At a run's start: answers the calls that an abandoned run left open. Returns a line for
         each thing that was mended, here or when the history was loaded."""
-        notices, self.notices = self.notices, []
+        notices = self.take_notices()
         answered = self.close_open_calls()
         if answered:
             ids = ", ".join(result.call_id for result in answered)
             notices.append(f"an earlier turn was cut off; these calls were closed: {ids}")
+        return notices
+
+    def take_notices(self) -> list[str]:
+        """The lines that the user hasn't been told yet."""
+        notices, self.notices = self.notices, []
         return notices
 
     def __enter__(self) -> Session:

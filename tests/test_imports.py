@@ -21,6 +21,7 @@ LAYERS = [
     "channel",
     "events",
     "session",
+    "store",
     "tools.base",
     "approval",
     "reporter",

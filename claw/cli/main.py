@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -218,6 +218,64 @@ def path(flags: Flags) -> int:
     from claw.cli.show_config import show_path
 
     return show_path()
+
+
+@cli.group()
+def sessions() -> None:
+    """Look at the conversations of before: each is kept on this machine."""
+
+
+@sessions.command("list")
+@click.option("--search", metavar="TEXT", help="Only those in which this was said.")
+@click.option("--json", is_flag=True, help="One JSON object in place of the lines.")
+@command
+def sessions_list(flags: Flags, search: str | None, json: bool) -> int:
+    """A session a line: id, last use, folder, model, size, how it began."""
+    from claw.cli.sessions import list_sessions
+
+    return list_sessions(as_json=json, search=search or "")
+
+
+@sessions.command("show")
+@click.argument("id")
+@command
+def sessions_show(flags: Flags, id: str) -> int:
+    """Print a conversation. The beginning of its ID, or of the ID's last part, is enough."""
+    from claw.cli.sessions import show_session
+
+    return show_session(id)
+
+
+@sessions.command("rm")
+@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.option("--yes", is_flag=True, help="Don't ask.")
+@command
+def sessions_remove(flags: Flags, ids: tuple[str, ...], yes: bool) -> int:
+    """Remove sessions for good."""
+    from claw.cli.sessions import remove_sessions
+
+    return remove_sessions(ids, sure=yes)
+
+
+@sessions.command("export")
+@click.argument("id")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "json"]),
+    default="markdown",
+    show_default=True,
+    help="For people, or for programs.",
+)
+@click.option("--to", metavar="FILE", help="A new file in place of standard output.")
+@command
+def sessions_export(
+    flags: Flags, id: str, form: Literal["markdown", "json"], to: str | None
+) -> int:
+    """Write a whole conversation down."""
+    from claw.cli.sessions import export_session
+
+    return export_session(id, form, to or "")
 
 
 def main() -> None:

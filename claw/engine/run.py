@@ -49,6 +49,7 @@ class Run:
         self.last: Message | None = None
         self.finished = False
         self.abandoned = False
+        self.notices: Sequence[str] = ()
         self._summaries: list[CallSummary] = []
         self._started = time.monotonic()
         session.enter_run(self)
@@ -71,9 +72,17 @@ class Run:
         self._summarise(calls, results)
 
     def close(self, status: RunStatus, error: ClawError | None = None) -> RunResult:
-        """The result of a run that has come to its end; the session is free again."""
-        self.finished = True
-        self.token.detach()
+        """The result of a run that has come to its end: the session hears it, and is free again.
+        Lines for the user are then in `notices`."""
+        try:
+            result = self._result(status, error)
+            self.notices = self.session.run_ended(result)
+        finally:
+            self.finished = True
+            self.token.detach()
+        return result
+
+    def _result(self, status: RunStatus, error: ClawError | None) -> RunResult:
         last = self.last
         return RunResult(
             status=status,
@@ -87,6 +96,7 @@ class Run:
             cancel_reason=self.token.reason if status in CANCELS else None,
             error=error,
             duration_s=round(time.monotonic() - self._started, 3),
+            session=self.session.id,
         )
 
     def stop(self) -> list[RunEvent]:

@@ -15,7 +15,7 @@ from threading import get_ident
 
 from claw.engine.run import Batch, Run, Waiting
 from claw.errors import Cancelled, ClawError
-from claw.events import RunEvent, RunFinished, RunResult, RunStatus
+from claw.events import Notice, RunEvent, RunFinished, RunResult, RunStatus
 from claw.reporter import Muting, Reporter
 
 ENDED_EARLY = (RunStatus.CANCELLED, RunStatus.DEADLINE, RunStatus.ERROR)
@@ -115,7 +115,8 @@ class RunStream(Iterator[RunEvent]):
             untold = self._run.stop() if status in ENDED_EARLY else []
         finally:
             self.result = self._run.close(status, error)
-        return [*untold, RunFinished(self.result)]
+        notices = [Notice(line) for line in self._run.notices]
+        return [*untold, *notices, RunFinished(self.result)]
 
     def _tell(self, reporter: Reporter, batch: Batch) -> None:
         """A closed pipe (`| head`) ends the run, but other reporters are told to the end."""
