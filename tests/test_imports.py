@@ -19,6 +19,7 @@ LAYERS = [
     "messages",
     "cancel",
     "channel",
+    "results",
     "events",
     "session",
     "tools.base",

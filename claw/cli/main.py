@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from claw.errors import ConfigError
+
 if TYPE_CHECKING:
     from claw.cli.settings import Flags
 
@@ -179,7 +181,7 @@ def doctor(flags: Flags, url: str | None, write: bool, name: str | None, json: b
 
         return examine(flags, url or "", Wishes(name or "", write=write, json=json))
     if write or name or flags.model:
-        raise click.UsageError("--write, --name and --model go with a URL or --provider")
+        raise ConfigError("--write, --name and --model go with a URL or --provider")
     from claw.cli.checkup import check_up
 
     return check_up(flags, as_json=json)
