@@ -241,7 +241,7 @@ def main() -> None:
     except OSError as error:
         code = 1
         sys.stderr.write(f"claw: standard output can't be written: {error.strerror}\n")
-    if code in (1, 141):
+    if code in (1, 130, 141):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered can't fail any more
     sys.exit(code)
 

@@ -19,7 +19,7 @@ from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import visible
 from claw.errors import Cancelled, ClawError, ConfigError, ProviderError
-from claw.providers.masking import hidden, hidden_in
+from claw.providers.masking import hidden, masked
 from claw.providers.model_list import ModelList, list_models
 
 SECONDS = 10.0
@@ -67,7 +67,7 @@ def _listed(settings: Settings, seconds: float, cancel: CancelToken) -> ModelLis
     try:
         models = list_models(provider, cancel, timeout=seconds)
     except ProviderError as error:
-        raise hidden_in(error, key) from error.__cause__
+        raise masked(error, (), key) from error.__cause__
     return replace(models, names=tuple(sorted(hidden(name, key) for name in models.names)))
 
 

@@ -31,7 +31,8 @@ from claw.errors import (
     ReadTimeout,
 )
 from claw.providers.advice import advice_for
-from claw.providers.endpoint import Endpoint, without_secrets
+from claw.providers.endpoint import Endpoint
+from claw.providers.masking import without_secrets
 from claw.providers.retry import retry_after
 from claw.providers.server_errors import read_error_text
 

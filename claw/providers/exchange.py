@@ -9,8 +9,9 @@ from claw.cancel import CancelToken
 from claw.errors import Cancelled, ProviderError, ReadTimeout, StreamStalled
 from claw.events import Completed, StreamEvent
 from claw.providers.base import OnPartialUsage
-from claw.providers.endpoint import Endpoint, masked
+from claw.providers.endpoint import Endpoint
 from claw.providers.guard import SocketGuard
+from claw.providers.masking import masked
 from claw.providers.reply import ReplyReader
 from claw.providers.transport import Reply, Transport
 
@@ -62,7 +63,7 @@ class HTTPExchange:
             return
         except ProviderError as error:
             if not self._cancel.cancelled:  # else the error is only what the cancel looked like
-                raise masked(error, self._endpoint.secrets) from error.__cause__
+                raise masked(error, self._endpoint.secrets, self._endpoint.key) from error.__cause__
         finally:
             guard.close()
             usage = self._reader.usage

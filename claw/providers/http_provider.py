@@ -21,10 +21,10 @@ from claw.providers.endpoint import (
     checked_clocks,
     checked_headers,
     checked_key,
-    secrets_of,
 )
 from claw.providers.guard import Resolver
 from claw.providers.manner import Manner, Remedy
+from claw.providers.masking import secrets_of
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.reply import ReplyReader
 from claw.providers.retry import RetryPolicy, with_retries
@@ -93,6 +93,7 @@ class HTTPProvider(ABC):
             url=self.url_for(checked_base_url(base_url)),
             headers=_merged(COMMON_HEADERS, self.headers_for(key), extra),
             secrets=secrets_of(key, extra),
+            key=key,
             clocks=checked_clocks(Clocks(connect_timeout, idle_timeout, progress_timeout)),
             verify=verify,
             proxies=proxies,

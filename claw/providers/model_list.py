@@ -11,9 +11,10 @@ from urllib.parse import quote
 
 from claw.cancel import CancelToken
 from claw.errors import ProtocolError, ProviderError, ReadTimeout
-from claw.providers.endpoint import Endpoint, masked, without_secrets
+from claw.providers.endpoint import Endpoint
 from claw.providers.guard import SocketGuard
 from claw.providers.http_provider import HTTPProvider
+from claw.providers.masking import masked, without_secrets
 from claw.providers.server_errors import one_line, read_error_text
 
 LIST_BYTES = 20_000_000  # OpenRouter's list is about 1 MB
@@ -48,7 +49,7 @@ def list_models(provider: HTTPProvider, cancel: CancelToken, *, timeout: float =
             if limit.cancelled:
                 host = provider.endpoint.host
                 raise ReadTimeout(f"{host} didn't list its models within {timeout:g} s") from None
-            raise masked(error, provider.secrets) from error.__cause__
+            raise masked(error, provider.secrets, provider.endpoint.key) from error.__cause__
 
 
 def models_url(url: str) -> str:

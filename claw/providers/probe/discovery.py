@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 from typing import TypeAlias
 
 from claw.errors import AuthError, ConnectError, ProviderError, ReadTimeout
-from claw.providers.masking import hidden_in
+from claw.providers.masking import masked
 from claw.providers.model_list import ModelList, list_models
 from claw.providers.presets import Dialect
 from claw.providers.probe.findings import Verdict
@@ -91,7 +91,7 @@ def _find_models(inquiry: Inquiry) -> tuple[list[Place], list[ProviderError]]:
         except ConnectError:
             raise  # nobody there: the next URL is the same address
         except ProviderError as error:
-            failures.append(hidden_in(error, target.api_key))
+            failures.append(masked(error, (), target.api_key))
             if isinstance(error, ReadTimeout):
                 break  # the next one would be as silent
             continue

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from claw.cancel import CancelToken
 from claw.errors import ConnectionLost, HTTPStatusError, StreamTruncated
 from claw.providers.base import ModelRequest
-from claw.providers.endpoint import without_secrets
 from claw.providers.manner import Manner
+from claw.providers.masking import without_secrets
 from claw.providers.mending import remedy_for
 from claw.providers.probe.findings import (
     BASE_URL,

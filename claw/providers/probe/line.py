@@ -10,9 +10,9 @@ from claw.cancel import CancelToken
 from claw.errors import HTTPStatusError, ServerReported
 from claw.providers.anthropic import AnthropicMessages
 from claw.providers.base import ModelRequest
-from claw.providers.endpoint import checked_base_url, secrets_of
+from claw.providers.endpoint import checked_base_url
 from claw.providers.http_provider import HTTPProvider
-from claw.providers.masking import hidden, hidden_in
+from claw.providers.masking import hidden, masked, secrets_of
 from claw.providers.model_list import POSTING_PATHS
 from claw.providers.openai_chat import OpenAIChat
 from claw.providers.payloads import Payload
@@ -121,7 +121,7 @@ class Line:
         timeout = _patience(cancel.remaining())
         answer = ask(self._transport, self._endpoint, body, assembler, cancel, timeout=timeout)
         if answer.error is not None:
-            answer = replace(answer, outcome=hidden_in(answer.error, self._target.api_key))
+            answer = replace(answer, outcome=masked(answer.error, (), self._target.api_key))
         return replace(answer, hide=self._target.hide)
 
 
