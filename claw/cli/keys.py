@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from claw.cli.piped import read_to_end
 from claw.errors import Cancelled, ConfigError
 
 GENERAL_VARIABLE = "CLAW_API_KEY"
+SAME_CTRL_C_S = 0.2
 COMMAND_SECONDS = 30.0
 
 
@@ -101,6 +103,9 @@ def _printed_by(command: str, cancel: CancelToken) -> str:
             ) from error
         code = process.wait()
     printed = (output or b"").decode("utf-8", "replace").strip("\r\n")
+    if code == -signal.SIGINT:  # a Ctrl-C goes to the whole group: ours may not be here yet
+        cancel.wait(SAME_CTRL_C_S)
+        cancel.raise_if_cancelled()
     if code:
         raise ConfigError(f"key_command failed with exit code {code}: {_program(command)}")
     if not printed:
