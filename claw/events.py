@@ -16,6 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from claw.errors import ClawError
 from claw.messages import Message, StopReason, ToolCall, ToolResult, Usage
+from claw.values import frozen
 
 
 class Event:
@@ -79,7 +80,7 @@ class ToolCallDelta(Event):
     fragment: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retrying(Event):
     """The request failed before anything was shown; it is sent again after `wait_s` seconds.
 
@@ -94,7 +95,7 @@ class Retrying(Event):
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completed(Event):
     """The whole reply, in good order. The last event of its stream."""
 
@@ -102,7 +103,7 @@ class Completed(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed(Event):
     """There is no reply. The last event of its stream."""
 
@@ -132,7 +133,7 @@ class RunStatus(str, Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallSummary:
     """One finished call of a run, as the result lists it."""
 
@@ -150,7 +151,7 @@ class CallSummary:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunResult:
     """How a run ended; `to_dict()` is the envelope that `--output json` prints.
 
@@ -204,7 +205,7 @@ class RunResult:
         return cls(**values)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStarted(Event):
     """A run begins; the prompt is in the history."""
 
@@ -212,7 +213,7 @@ class RunStarted(Event):
     prompt: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextComplete(Event):
     """The whole text of an assistant message that is now in the history."""
 
@@ -220,7 +221,7 @@ class TextComplete(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStarted(Event):
     """A call is about to be checked, asked about and run; one of a cut reply is refused."""
 
@@ -228,7 +229,7 @@ class ToolStarted(Event):
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolProgress(Event):
     """Live output of a running call; `dropped` characters before it were never told."""
 
@@ -238,7 +239,7 @@ class ToolProgress(Event):
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolFinished(Event):
     """A call has its result. `duration_s` is the time it ran; questions don't count. `details` are
     what the tool tells reporters beside its result (an exit code)."""
@@ -250,7 +251,7 @@ class ToolFinished(Event):
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice(Event):
     """One line for the user: something was repaired, retried or left out."""
 
@@ -258,7 +259,7 @@ class Notice(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepFinished(Event):
     """A model reply is in the history; `usage` is this step's, None where the server told none."""
 
@@ -266,7 +267,7 @@ class StepFinished(Event):
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFinished(Event):
     """The last event of a run; its payload is the envelope."""
 

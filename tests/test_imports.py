@@ -15,6 +15,7 @@ import claw
 ROOT = Path(claw.__file__).parent
 # Lowest first. A module may import its own layer and those before it.
 LAYERS = [
+    "values",
     "errors",
     "messages",
     "cancel",

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,13 @@ from claw.cli.visible import visible
 from claw.errors import Cancelled, ConfigError, ProviderError
 from claw.providers.presets import Dialect
 from claw.providers.probe import Finding, Report, Target, probe
+from claw.values import frozen
 
 SECONDS = 30.0
 DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic")
 
 
-@dataclass(frozen=True)
+@frozen
 class Wishes:
     """The options of `claw doctor` itself."""
 

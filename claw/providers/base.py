@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
 from claw.cancel import CancelToken
 from claw.events import StreamEvent
 from claw.messages import Message
 from claw.tools.base import Tool
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelRequest:
     """One question to a model. `max_tokens` limits the reply; None leaves it to the provider."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from urllib.parse import urlsplit
 
 from claw.errors import ClawError, ConfigError, ProviderError
 from claw.providers.guard import Resolver
+from claw.values import frozen
 
 SHORTEST_PART = 12  # characters of a secret that are worth masking by themselves
 SHORTEST_SECRET = 8  # "none", "ollama" and the like are placeholders, and ordinary words
@@ -21,7 +22,7 @@ SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
 MASK = "[key]"
 
 
-@dataclass(frozen=True)
+@frozen
 class Clocks:
     """Seconds. connect: look-up, connect, TLS handshake each. idle: without a single byte.
     progress: without anything that belongs to the reply, though pings come."""
@@ -31,7 +32,7 @@ class Clocks:
     progress: float = 900.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Endpoint:
     """One address with all that a request needs beside its body.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -14,6 +13,7 @@ from typing import Protocol
 from claw.cancel import CancelToken
 from claw.errors import ClawError, ProviderError
 from claw.events import Failed, Retrying, StreamEvent
+from claw.values import frozen
 
 
 class Exchange(Protocol):
@@ -24,7 +24,7 @@ class Exchange(Protocol):
     def __iter__(self) -> Iterator[StreamEvent]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class RetryPolicy:
     """Exponential backoff with full jitter: a wait is drawn between 0 and its upper bound.
 

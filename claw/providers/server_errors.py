@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from claw.errors import ServerReported
+from claw.values import frozen
 
 MAX_WORDS = 500
 MAX_DEPTH = 6
@@ -55,7 +55,7 @@ OVERFLOW_WORDS = re.compile(
 TITLE = re.compile(r"<title[^>]*>([^<]{1,100})", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerFault:
     """An error as the server told it.
 

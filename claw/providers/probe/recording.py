@@ -7,7 +7,6 @@ with the same decoder and the same assembler, and keeps what they are given.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 from claw.cancel import CancelToken
@@ -21,12 +20,13 @@ from claw.providers.payloads import Payload
 from claw.providers.reply import ReplyReader
 from claw.providers.templates import Hole
 from claw.providers.transport import Transport
+from claw.values import frozen
 
 REPLY_BYTES = 1_000_000
 TAIL = 100  # bytes in which the end mark is looked for
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What came back. payloads: the JSON objects of the reply as they were sent, in order.
 
