@@ -16,6 +16,7 @@ ROOT = Path(claw.__file__).parent
 # Lowest first. A module may import its own layer and those before it.
 LAYERS = [
     "values",
+    "log",
     "errors",
     "messages",
     "cancel",
