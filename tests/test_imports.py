@@ -21,6 +21,7 @@ LAYERS = [
     "messages",
     "cancel",
     "channel",
+    "results",
     "events",
     "session",
     "tools.base",

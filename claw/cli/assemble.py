@@ -13,7 +13,7 @@ from claw.cli.config import UserConfig, read_config
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
-from claw.cli.places import Places, find_places
+from claw.cli.places import Places, find_places, open_plain
 from claw.cli.settings import Flags, Settings, need_model, resolve
 from claw.cli.system_prompt import system_prompt
 from claw.cli.trust import TrustedFolders, is_trusted, project_instructions
@@ -143,7 +143,7 @@ def _system_file(name: str) -> str:
     if not name:
         return ""
     try:
-        with open(Path(name).expanduser(), "rb") as stream:
+        with open_plain(Path(name).expanduser()) as stream:
             data = stream.read(SYSTEM_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"--system-file {name} can't be read: {error.strerror}") from error

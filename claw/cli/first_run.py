@@ -61,7 +61,8 @@ def _models_of(base_url: str) -> tuple[str, ...] | None:
         try:
             connection.request("GET", f"{parts.path}/models")
             answer = json.loads(connection.getresponse().read(PROBE_BYTES))
-            models = tuple(str(entry["id"]) for entry in answer["data"])
+            named = (each.get("id") for each in answer["data"] if isinstance(each, dict))
+            models = tuple(name for name in named if isinstance(name, str) and name)
         except (OSError, HTTPException, ValueError, TypeError, KeyError):
             return None
     return models

@@ -97,12 +97,17 @@ def _printed_by(command: str, cancel: CancelToken) -> str:
             process.kill()
             cancel.raise_if_cancelled()
             raise ConfigError(
-                f"key_command took over {COMMAND_SECONDS:.0f} s: {command}"
+                f"key_command took over {COMMAND_SECONDS:.0f} s: {_program(command)}"
             ) from error
         code = process.wait()
     printed = (output or b"").decode("utf-8", "replace").strip("\r\n")
     if code:
-        raise ConfigError(f"key_command failed with exit code {code}: {command}")
+        raise ConfigError(f"key_command failed with exit code {code}: {_program(command)}")
     if not printed:
-        raise ConfigError(f"key_command printed nothing: {command}")
+        raise ConfigError(f"key_command printed nothing: {_program(command)}")
     return printed
+
+
+def _program(command: str) -> str:
+    """The command's first word: what stands behind it may be the secret itself."""
+    return f"{command.split()[0]} ..." if len(command.split()) > 1 else command

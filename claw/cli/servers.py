@@ -10,6 +10,8 @@ from claw.errors import ConfigError
 from claw.providers.presets import PRESETS, Preset
 from claw.values import frozen
 
+DEMO = "demo"  # looks like a provider's name, and is a command
+
 
 @frozen
 class Setting:
@@ -41,6 +43,10 @@ def preset_tables(config: UserConfig) -> dict[str, PresetTable]:
 
 def preset_named(wanted: Setting, tables: Mapping[str, PresetTable]) -> PresetTable:
     """The preset of that name, or ConfigError with the nearest one."""
+    if wanted.value == DEMO and DEMO not in tables:
+        raise ConfigError(
+            f"{wanted.source}: the demo's scripted model plays its own task alone: run `claw demo`"
+        )
     if wanted.value not in tables:
         hint = nearest(wanted.value, tables) or f"; known: {', '.join(tables)}"
         raise ConfigError(f'{wanted.source}: no provider is named "{wanted.value}"{hint}')

@@ -9,6 +9,7 @@ from itertools import pairwise
 from claw.cancel import CancelToken
 from claw.errors import ClawError, ProviderError
 from claw.events import Failed, Retrying, StreamEvent
+from claw.providers.advice import without_advice
 from claw.providers.base import ModelRequest, StreamingProvider
 from claw.values import frozen
 
@@ -52,7 +53,7 @@ class FallbackProvider:
                 tries, failure = yield from _until_it_fails(events)
             if failure is None or cancel.cancelled:
                 return
-            yield Retrying(tries, 0.0, failure, f"with {following.name}")
+            yield Retrying(tries, 0.0, without_advice(failure), f"with {following.name}")
 
     def close(self) -> None:
         """Closes the choices' idle connections."""

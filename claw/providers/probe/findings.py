@@ -10,7 +10,11 @@ from typing import Any
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.values import frozen
 
-KEY = "key"  # what a finding about a refused key looks at
+# What some findings look at.
+BASE_URL = "base URL"
+CALLS = "tool calls"
+KEY = "key"  # it was refused
+VERDICT = "verdict"  # the last one: whether claw can use the server
 
 
 class Verdict(str, Enum):
@@ -41,8 +45,8 @@ class Report:
     """All that a probe found out.
 
     base_url: the one that works, or the one given where none does. dialect: "openai" or
-    "anthropic"; "" where the server speaks neither. usable: it answers, so claw can work with
-    it. quirks: the record for a preset.
+    "anthropic"; "" where the server speaks neither. usable: claw can work with it. quirks: the
+    record for a preset. complete: there was time for every question.
     """
 
     base_url: str
@@ -51,6 +55,7 @@ class Report:
     models: tuple[str, ...] = ()
     usable: bool = False
     quirks: Quirks = NO_QUIRKS
+    complete: bool = True
     findings: tuple[Finding, ...] = ()
 
     @property
