@@ -3,7 +3,7 @@
 `dataclass(frozen=True, slots=True)` writes and compiles six methods for each class, half a
 millisecond in all, and a start of the command defines some sixty. Of the six only `__init__`
 differs from class to class, so that one is made by dataclass, and the others are written here,
-once: a quarter of the cost. `fields`, `replace`, copy, pickle and type checkers see no difference.
+once: a third of the cost. `fields`, `replace`, copy, pickle and type checkers see no difference.
 """
 
 from __future__ import annotations
