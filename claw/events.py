@@ -18,6 +18,7 @@ from claw.messages import Message, ToolCall, ToolResult, Usage
 from claw.results import CallSummary as CallSummary  # how a run ended is told by an event, too
 from claw.results import RunResult as RunResult
 from claw.results import RunStatus as RunStatus
+from claw.values import frozen
 
 
 class Event:
@@ -81,7 +82,7 @@ class ToolCallDelta(Event):
     fragment: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retrying(Event):
     """The request failed before anything was shown; it is sent again after `wait_s` seconds.
 
@@ -97,7 +98,7 @@ class Retrying(Event):
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completed(Event):
     """The whole reply, in good order. The last event of its stream."""
 
@@ -105,7 +106,7 @@ class Completed(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed(Event):
     """There is no reply. The last event of its stream."""
 
@@ -120,7 +121,7 @@ StreamEvent: TypeAlias = Delta | Completed | Failed
 # --- what the engine tells ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStarted(Event):
     """A run begins; the prompt is in the history."""
 
@@ -128,7 +129,7 @@ class RunStarted(Event):
     prompt: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextComplete(Event):
     """The whole text of an answer that is now in the history: of one assistant message, or of all
     parts of an answer that the server paused and went on with."""
@@ -137,7 +138,7 @@ class TextComplete(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStarted(Event):
     """A call is about to be checked, asked about and run; one of a cut reply is refused."""
 
@@ -145,7 +146,7 @@ class ToolStarted(Event):
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolProgress(Event):
     """Live output of a running call; `dropped` characters before it were never told."""
 
@@ -155,7 +156,7 @@ class ToolProgress(Event):
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolFinished(Event):
     """A call has its result. `duration_s` is the time it ran; questions don't count. `details` are
     what the tool tells reporters beside its result (an exit code)."""
@@ -167,7 +168,7 @@ class ToolFinished(Event):
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice(Event):
     """One line for the user: something was repaired, retried or left out."""
 
@@ -175,7 +176,7 @@ class Notice(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepFinished(Event):
     """A model reply is in the history; `usage` is this step's, None where the server told none.
     What a reply cost that never became whole is counted in RunResult alone."""
@@ -184,7 +185,7 @@ class StepFinished(Event):
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFinished(Event):
     """The last event of a run; its payload is the envelope."""
 

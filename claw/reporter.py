@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from claw import events as ev
+from claw.log import log
 from claw.messages import ToolCall, ToolResult, Usage
-
-log = logging.getLogger("claw")
 
 
 class Reporter:
@@ -139,7 +137,7 @@ class Muting(Reporter):
     def _mute(self) -> None:
         self._muted = True
         name = type(self._reporter).__name__
-        log.exception("%s raised; it is muted for the rest of this run", name)
+        log().exception("%s raised; it is muted for the rest of this run", name)
 
 
 class Tee(Reporter):

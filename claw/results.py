@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from claw.errors import ClawError
 from claw.messages import StopReason, Usage
+from claw.values import frozen
 
 
 class RunStatus(str, Enum):
@@ -26,7 +27,7 @@ class RunStatus(str, Enum):
     ERROR = "error"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallSummary:
     """One finished call of a run, as the result lists it."""
 
@@ -44,7 +45,7 @@ class CallSummary:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunResult:
     """How a run ended; `to_dict()` is the envelope that `--output json` prints.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from claw.approval import Approver, allow_all
@@ -27,12 +27,13 @@ from claw.session import Session
 from claw.tools import coding_tools
 from claw.tools.base import Tool, ToolRegistry
 from claw.tools.groups import groups_in
+from claw.values import frozen
 
 SYSTEM_FILE_BYTES = 200_000
 SHELL_FAMILY = "shell"
 
 
-@dataclass(frozen=True)
+@frozen
 class Workbench:
     """Everything a turn needs, put together once. Close it when the work is done.
 

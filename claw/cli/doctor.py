@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,13 @@ from claw.errors import Cancelled, ClawError, ConfigError
 from claw.providers.endpoint import checked_base_url
 from claw.providers.presets import Dialect
 from claw.providers.probe import Finding, Report, Target, probe
+from claw.values import frozen
 
 SECONDS = 30.0
 DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic")
 
 
-@dataclass(frozen=True)
+@frozen
 class Wishes:
     """The options of `claw doctor` itself."""
 

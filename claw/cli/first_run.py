@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from claw.errors import ConfigError
 from claw.providers.presets import PRESETS, Preset
+from claw.values import frozen
 
 PROBE_SECONDS = 0.3
 PROBE_BYTES = 1_000_000
@@ -21,7 +21,7 @@ no model server is set. To begin:
   claw demo                                        needs neither: it's a script"""
 
 
-@dataclass(frozen=True)
+@frozen
 class LocalServer:
     """A model server that answered on this machine, and the models it names."""
 

@@ -14,18 +14,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from claw.cancel import CancelToken
 from claw.cli.piped import read_to_end
 from claw.errors import Cancelled, ConfigError
+from claw.values import frozen
 
 GENERAL_VARIABLE = "CLAW_API_KEY"
 SAME_CTRL_C_S = 0.2
 COMMAND_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
+@frozen
 class KeySource:
     """Where the key for one URL may come from: variables first to last, then a command.
 

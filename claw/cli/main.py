@@ -248,9 +248,10 @@ def main() -> None:
 
 def _flags(context: click.Context) -> Flags:
     """The options of `claw` and of its command in one; the command's own win."""
+    from dataclasses import replace
+
     from claw.cli.settings import Flags
 
-    above = {} if context.parent is None else vars(_flags(context.parent))
+    above = Flags() if context.parent is None else _flags(context.parent)
     given = {name: value for name, value in context.params.items() if value}
-    known = {name: value for name, value in given.items() if name in Flags.__dataclass_fields__}
-    return Flags(**{**above, **known})
+    return replace(above, **{name: given[name] for name in given if hasattr(above, name)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from claw.messages import Message
 from claw.session import NOT_RUN
 from claw.tools.base import PreviewFunction, Tool, ToolContext, ToolRegistry
 from claw.tools.schema import problem_with
+from claw.values import frozen
 
 TOGETHER = 8
 ENDING_WORDS = {
@@ -31,7 +32,7 @@ News: TypeAlias = tuple[Work, bool]
 """A work has output to take (False), or has its result (True)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CallRules:
     """What the engine's owner decided about calls."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from claw.cancel import CancelToken
@@ -15,6 +14,7 @@ from claw.errors import ClawError
 from claw.events import CallSummary, RunEvent, RunResult, RunStatus, ToolFinished
 from claw.messages import Message, ToolCall, ToolResult, Usage
 from claw.session import Session
+from claw.values import frozen
 
 TICK_S = 0.5
 TOOL_GRACE_S = 1.0
@@ -22,7 +22,7 @@ PRODUCER_GRACE_S = 0.25
 CANCELS = (RunStatus.CANCELLED, RunStatus.DEADLINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """Told between batches while nothing comes: for `Reporter.on_tick`."""
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from claw.cancel import CancelToken
 from claw.events import StreamEvent
 from claw.messages import Message, Usage
 from claw.tools.base import Tool
+from claw.values import frozen
 
 OnPartialUsage: TypeAlias = Callable[[Usage], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelRequest:
     """One question to a model. `max_tokens` limits the reply; None leaves it to the provider.
 

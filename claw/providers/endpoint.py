@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from claw.errors import ConfigError
 from claw.providers.guard import Resolver
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Clocks:
     """Seconds. connect: look-up, connect, TLS handshake each. idle: without a single byte.
     progress: without anything that belongs to the reply, though pings come."""
@@ -25,7 +26,7 @@ class Clocks:
     progress: float = 900.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Endpoint:
     """One address with all that a request needs beside its body.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from requests.exceptions import InvalidHeader, InvalidProxyURL, InvalidURL
 from urllib3.exceptions import DecodeError, LocationValueError, ProxyError
@@ -35,9 +34,10 @@ from claw.providers.endpoint import Endpoint
 from claw.providers.masking import without_secrets
 from claw.providers.retry import retry_after
 from claw.providers.server_errors import read_error_text
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """A foreign exception (with this errno, where one is given) and the words for it.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import pairwise
 
 from claw.cancel import CancelToken
@@ -12,9 +11,10 @@ from claw.errors import ClawError, ProviderError
 from claw.events import Failed, Retrying, StreamEvent
 from claw.providers.advice import without_advice
 from claw.providers.base import ModelRequest, StreamingProvider
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """A model that may be asked. `name` is what the user calls it: "deepseek:deepseek-chat"."""
 

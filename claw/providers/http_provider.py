@@ -28,7 +28,6 @@ from claw.providers.masking import secrets_of
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.reply import ReplyReader
 from claw.providers.retry import RetryPolicy, with_retries
-from claw.providers.text_calls import with_text_calls
 
 if TYPE_CHECKING:
     from claw.providers.transport import Transport
@@ -163,6 +162,8 @@ class HTTPProvider(ABC):
 
         events = with_retries(begin, self.policy, cancel, mend)
         if self.quirks.calls_in_text and request.tools:
+            from claw.providers.text_calls import with_text_calls
+
             return with_text_calls(events, request.tools)
         return events
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -16,6 +16,7 @@ from claw.providers.guard import SocketGuard
 from claw.providers.http_provider import HTTPProvider
 from claw.providers.masking import masked, without_secrets
 from claw.providers.server_errors import one_line, read_error_text
+from claw.values import frozen
 
 LIST_BYTES = 20_000_000  # OpenRouter's list is about 1 MB
 MOST_PAGES = 20
@@ -23,7 +24,7 @@ SHOWN = 80  # characters of what came in place of a list
 POSTING_PATHS = ("/chat/completions", "/messages")
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelList:
     """names: as the server gave them, in its order, each once. left_out: entries without one."""
 

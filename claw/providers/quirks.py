@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Quirks:
     """Deviations, by default none. Plain data: `[presets.NAME.quirks]` in config.toml has the same
     names.

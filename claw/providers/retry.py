@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -15,6 +14,7 @@ from claw.cancel import CancelToken
 from claw.errors import ClawError, ProviderError
 from claw.events import Failed, Retrying, StreamEvent
 from claw.providers.advice import without_advice
+from claw.values import frozen
 
 
 class Exchange(Protocol):
@@ -25,7 +25,7 @@ class Exchange(Protocol):
     def __iter__(self) -> Iterator[StreamEvent]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class RetryPolicy:
     """Exponential backoff with full jitter: a wait is drawn between 0 and its upper bound.
 

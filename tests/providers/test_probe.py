@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from claw.cancel import CancelToken
 from claw.errors import Cancelled, ConnectError
 from claw.providers.probe import Finding, Target, Verdict, changed, probe
 from claw.providers.probe.line import base_urls
-from claw.providers.quirks import NO_QUIRKS
+from claw.providers.quirks import Quirks
 from tests.support.bent import BENDS, PATHS, bent, call, call_delta, two, usual_calls
 from tests.support.playing import playing
 from tests.support.probing import found, probed, report_on
@@ -86,7 +87,7 @@ def test_a_bent_server_gets_the_quirks_that_suit_it(name: str) -> None:
 
 def test_every_quirk_but_the_wish_to_think_can_be_found() -> None:
     found_here = {name for _, quirks in BENDS.values() for name in quirks}
-    assert found_here == vars(NO_QUIRKS).keys() - {"effort"}
+    assert found_here == {each.name for each in fields(Quirks)} - {"effort"}
 
 
 def test_calls_that_get_mixed_up_are_asked_for_one_by_one() -> None:

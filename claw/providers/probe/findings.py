@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import fields
 from enum import Enum
 from typing import Any
 
 from claw.providers.quirks import NO_QUIRKS, Quirks
+from claw.values import frozen
 
 # What some findings look at.
 BASE_URL = "base URL"
@@ -27,7 +28,7 @@ class Verdict(str, Enum):
     ABSENT = "not there"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One line: `what` was looked at, what was `found`, in words for a person."""
 
@@ -39,7 +40,7 @@ class Finding:
         return {"what": self.what, "found": self.found, "verdict": self.verdict.value}
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """All that a probe found out.
 
@@ -76,6 +77,6 @@ class Report:
 
 def changed(quirks: Quirks) -> Mapping[str, Any]:
     """The quirks that aren't at their default, by name."""
-    return {
-        name: value for name, value in vars(quirks).items() if value != getattr(NO_QUIRKS, name)
-    }
+    names = [each.name for each in fields(quirks)]
+    values = {name: getattr(quirks, name) for name in names}
+    return {name: values[name] for name in names if values[name] != getattr(NO_QUIRKS, name)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from urllib.parse import urlsplit
 
 from claw.cancel import CancelToken
@@ -22,6 +22,7 @@ from claw.providers.probe.recording import Answer, ask
 from claw.providers.probe.trouble import is_page
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.transport import Transport
+from claw.values import frozen
 
 SHARE = 0.5  # of the time that is left, which one question may take
 LEAST_S, MOST_S = 5.0, 60.0  # for one question
@@ -47,7 +48,7 @@ NOTHING, REFUSED, BEGUN, WHOLE = range(4)  # of a reply in the line's dialect
 NOT_THE_ADDRESS = frozenset({301, 302, 307, 308, 401, 403, 405, 501})
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """What is to be probed. dialects: in the order in which they are tried."""
 

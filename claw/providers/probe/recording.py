@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from claw.cancel import CancelToken
@@ -23,13 +23,14 @@ from claw.providers.reply import ReplyReader
 from claw.providers.server_errors import one_line
 from claw.providers.templates import Hole
 from claw.providers.transport import Transport
+from claw.values import frozen
 
 REPLY_BYTES = 1_000_000
 TAIL = 100  # bytes in which the end mark is looked for
 QUOTED = 60  # characters of what a server said
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What came back. payloads: the JSON objects of the reply as they were sent, in order.
 
