@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,9 +10,10 @@ from claw.cancel import CancelToken
 from claw.events import RunStatus
 from claw.messages import ToolCall
 from claw.tools.base import Tool, ToolContext
+from claw.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """allowed, or not; `reason` goes to the model with a denial. With `end`, this call and those
     after it get 'not run' results and the run ends with that status."""

@@ -14,8 +14,8 @@ from threading import Lock
 from typing import Any, Protocol
 
 from claw.errors import HistoryError
-from claw.events import RunResult
 from claw.messages import Block, Message, ToolCall, ToolResult
+from claw.results import RunResult
 
 UNKNOWN_OUTCOME = "unknown outcome: interrupted while it ran"
 NOT_RUN = "not run: the turn was cancelled"

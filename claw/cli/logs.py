@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from logging import FileHandler, Formatter, LogRecord, StreamHandler
 
 from claw.errors import ConfigError
-from claw.providers.endpoint import MASK
+from claw.providers.masking import MASK
 
 
 class _Masking(Formatter):

@@ -12,6 +12,7 @@ from claw.cli.columns import cut
 from claw.cli.visible import shown
 from claw.engine import Engine
 from claw.messages import Usage
+from claw.values import frozen
 
 KEYS_HELP = (
     "Enter sends; a backslash before it begins a new line instead. A paste is kept as one.\n"
@@ -35,7 +36,7 @@ class State:
 Run: TypeAlias = Callable[[State, str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlashCommand:
     """`run(state, argument)`: the argument is what stands behind the name."""
 

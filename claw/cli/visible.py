@@ -24,7 +24,6 @@ HOSTILE = (
 )
 
 PLAIN = re.compile(f"[^{HOSTILE}]+")
-FOUND = re.compile(f"[{HOSTILE}]")
 
 # The kinds of sequences: what begins one, what it is made of, what ends it.
 STRING_OPENERS = "\x90\x98\x9d\x9e\x9f"
@@ -77,7 +76,7 @@ class TerminalFilter:
 
     def feed(self, text: str) -> str:
         """What of `text` may be shown."""
-        if not self._inside and FOUND.search(text) is None:
+        if not self._inside and PLAIN.fullmatch(text):
             return text
         shown: list[str] = []
         position = 0

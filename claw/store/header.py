@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from claw.messages import Message
 from claw.store.records import VERSION, decoded
+from claw.values import frozen
 
 HEAD_BYTES = 16_384  # a header with the longest path that Linux allows fits in
 TITLE_CHARACTERS = 100
 
 
-@dataclass(frozen=True)
+@frozen
 class Header:
     """Where a session began. created: "2026-11-30T12:47:43Z". title: the start of the first user
     message. parent: the session it was copied from; parent_length: messages it took over."""
@@ -55,7 +55,7 @@ class Header:
         return cls(name, **texts, parent_length=length if isinstance(length, int) else 0, **more)
 
 
-@dataclass(frozen=True)
+@frozen
 class SessionInfo(Header):
     """A session as a list shows it. updated: when its file was last written, in seconds since the
     epoch. size: of the file, in bytes."""

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from claw.store.header import SessionInfo
 from claw.store.records import ENCODER, decoded
+from claw.values import frozen
 
 AROUND = 40  # characters of context on each side
 
 
-@dataclass(frozen=True)
+@frozen
 class Hit:
     """A place where the text was found. role: user, assistant or tool. snippet: it, and what
     stands around it, on one line."""

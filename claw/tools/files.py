@@ -10,7 +10,6 @@ from claw.errors import ToolError
 from claw.tools.atomic import replace_file
 from claw.tools.base import Arguments, Tool, ToolContext, tool
 from claw.tools.diff import unified_diff
-from claw.tools.page import read_page
 from claw.tools.seen import digest_of, seen_in
 from claw.tools.workspace import Location, Workspace, in_words, kind_of, not_a_file, open_regular
 
@@ -36,6 +35,8 @@ def read_file_tool(workspace: Workspace) -> Tool:
 
         At most 2000 lines or 64 kB at once; the result says how to get the rest.
         """
+        from claw.tools.page import read_page  # not needed before, as many starts never do
+
         first = 1 if start_line is None else start_line
         if first < 1 or (end_line is not None and end_line < first):
             raise ToolError("start_line counts from 1, and end_line can't be before it")

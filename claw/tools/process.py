@@ -24,7 +24,6 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from threading import RLock, Thread
@@ -33,6 +32,7 @@ from claw.cancel import CancelToken
 from claw.channel import Channel
 from claw.tools import sweep
 from claw.tools.groups import LiveGroups
+from claw.values import frozen
 
 GRACE_S = 0.5
 DRAIN_S = 0.2
@@ -49,7 +49,7 @@ class Happened(Enum):
     WOKEN = "woken"
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessResult:
     """How a child ended.
 

@@ -13,7 +13,6 @@ from claw.tools.base import Arguments, Tool, ToolContext, tool
 from claw.tools.globs import JUNK, glob_regex
 from claw.tools.groups import groups_in
 from claw.tools.listing import prefix_of, printable
-from claw.tools.process import run_process
 from claw.tools.workspace import Location, Workspace, kind_at, not_a_file
 
 MOST_MATCHES = 200
@@ -123,6 +122,8 @@ class _Found:
 
 def _run(argv: list[str], place: Location, context: ToolContext) -> _Found:
     """Runs a searcher in the folder of `place`, until it has found enough. Raises Cancelled."""
+    from claw.tools.process import run_process  # see shell.py
+
     is_folder = place.real.is_dir()
     found = _Found(prefix_of(place) if is_folder else place.name.removesuffix(place.real.name))
     with context.cancel.child() as enough:

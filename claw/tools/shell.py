@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from claw.errors import ToolError
 from claw.tools import sweep
 from claw.tools.base import Tool, ToolContext, ToolOutput, tool
 from claw.tools.groups import groups_in
 from claw.tools.output import OutputFolder, OutputKeeper
-from claw.tools.process import ProcessResult, run_process
 from claw.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from claw.tools.process import ProcessResult
 
 DEFAULT_TIMEOUT_S = 120.0
 LONGEST_TIMEOUT_S = 600.0
@@ -44,6 +46,8 @@ def bash_tool(workspace: Workspace) -> Tool:
         running, and ends with the session. Prefer read_file, search and edit_file to cat, grep
         and sed.
         """
+        from claw.tools.process import run_process  # with subprocess it takes 2 ms of every start
+
         limit = timeout_of(timeout_s)
         context.cancel.raise_if_cancelled()
         outputs = outputs_in(context.state, workspace)

@@ -13,15 +13,16 @@ import select
 import signal
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from claw.values import frozen
 
 PROC = Path("/proc")
 KILL_WAIT_S = 1.0
 ROUNDS = 5
 
 
-@dataclass(frozen=True)
+@frozen
 class Straggler:
     """A process that carries the mark. command: its command line, shortened."""
 

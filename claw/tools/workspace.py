@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from claw.errors import ToolError
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Location:
     """One path of a call. real: absolute, no links left in it. name: as people and the model see
     it, relative to the workspace where it lies inside. readable: may be read unasked."""
