@@ -52,7 +52,8 @@ class RunResult:
     text: the last assistant message's text; with the parts before it where the server paused the
     answer. partial_text: what was shown of a reply that never became whole, and so isn't part of
     the conversation. usage: all steps added up, and of a reply that never became whole as much as
-    the server had told. cost and session stay None unless the caller knows them.
+    the server had told. session: the id of the session, where it has one. cost stays None unless
+    the caller knows it.
     """
 
     status: RunStatus
