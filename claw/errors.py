@@ -5,7 +5,7 @@ ClawError
 ├── HistoryError           a caller's bug; names the offending ids
 ├── Cancelled              .reason: interrupt | deadline | the caller's own word
 ├── ToolError              a tool's expected failure: becomes an is_error result
-└── ProviderError          .retryable .retry_after .context_overflow
+└── ProviderError          .retryable .retry_after .context_overflow .context_limit
     ├── HTTPStatusError    .status .body (first 2 kB, key masked)
     │   ├── AuthError · RateLimitError · ContextLengthError · OverloadedError
     ├── ConnectError · ReadTimeout · StreamStalled · ConnectionLost
@@ -93,10 +93,16 @@ class ProviderError(ClawError):
 
     retryable: the same request may succeed later. retry_after: seconds the server asked for.
     context_overflow: the prompt is too long for the model, so that it can be shortened.
+    context_limit: how many tokens the model takes, where the server named that; then only.
     """
 
     kind = "provider"
-    fields: ClassVar[tuple[str, ...]] = ("retryable", "retry_after", "context_overflow")
+    fields: ClassVar[tuple[str, ...]] = (
+        "retryable",
+        "retry_after",
+        "context_overflow",
+        "context_limit",
+    )
     retryable_by_default: ClassVar[bool] = False
 
     def __init__(
@@ -106,11 +112,13 @@ class ProviderError(ClawError):
         retryable: bool | None = None,
         retry_after: float | None = None,
         context_overflow: bool = False,
+        context_limit: int | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = self.retryable_by_default if retryable is None else retryable
         self.retry_after = retry_after
         self.context_overflow = context_overflow
+        self.context_limit = context_limit
 
 
 class HTTPStatusError(ProviderError):

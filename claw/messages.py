@@ -30,12 +30,17 @@ class StopReason(str, Enum):
 
 @frozen
 class Usage:
-    """Tokens as the server counts them; `input_tokens` is the whole prompt, cached or not."""
+    """Tokens as the server counts them; `input_tokens` is the whole prompt, cached or not.
+
+    Of it `cached_tokens` came from the server's cache, `cache_write_tokens` went into it, where
+    the server tells that because it charges for it.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    cache_write_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -43,15 +48,18 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
 
     def to_dict(self) -> dict[str, int]:
-        """All four counts."""
+        """All counts; `cache_write_tokens` only where there are any."""
+        written = self.cache_write_tokens
         return {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "cached_tokens": self.cached_tokens,
             "reasoning_tokens": self.reasoning_tokens,
+            **({"cache_write_tokens": written} if written else {}),
         }
 
     @classmethod

@@ -93,12 +93,12 @@ class Session:
 
     def compact(self, head: Sequence[Message], *, kept: int) -> None:
         """Puts `head` in the place of all messages but the last `kept`. HistoryError, and nothing
-        is changed, where a call would lose its result."""
-        self._become([*head, *self._messages[len(self._messages) - kept :]])
+        is changed, where a call would lose its result, or there aren't so many messages."""
+        self._become([*head, *self._messages[self._checked(len(self._messages) - kept) :]])
 
     def rewind(self, length: int) -> None:
         """Drops the messages behind the first `length`; HistoryError as in `compact`."""
-        self._become(self._messages[:length])
+        self._become(self._messages[: self._checked(length)])
 
     def clear(self) -> None:
         """Forgets the conversation; what the tools remember is closed and forgotten too."""
@@ -108,6 +108,11 @@ class Session:
     def close(self) -> None:
         """Ends jobs and sweeps what the calls left running. The history stays readable."""
         self._close_states()
+
+    def _checked(self, length: int) -> int:
+        if not 0 <= length <= len(self._messages):
+            raise HistoryError(f"there are {len(self._messages)} messages in this session")
+        return length
 
     def _become(self, messages: list[Message]) -> None:
         problems = unanswered_calls(messages) + orphan_results(messages)

@@ -12,6 +12,7 @@ from claw.cli.failures import CANCEL_WORDS
 from claw.cli.style import Paint, plain
 from claw.cli.tool_lines import call_line, result_lines
 from claw.cli.visible import TerminalFilter, shown
+from claw.engine.task import TASK
 from claw.events import Retrying, RunResult, RunStatus
 from claw.messages import ToolCall, ToolResult
 from claw.reporter import Reporter
@@ -95,6 +96,13 @@ class PlainReporter(Reporter):
     def on_tool_call(self, call: ToolCall) -> None:
         self._last_call = call
         self._tool_line(call)
+
+    def on_tool_progress(self, call: ToolCall, text: str) -> None:
+        """Of a command the result shows enough. What a sub-agent does is shown as it happens."""
+        if call.name == TASK and not self._quiet:
+            width = self._width() - 2
+            lines = shown(text).rstrip("\n").expandtabs().split("\n")
+            self._lines("tools", [self._paint(f"  {cut(line, width)}", "dim") for line in lines])
 
     def on_tool_result(self, call: ToolCall, result: ToolResult) -> None:
         if self._quiet:

@@ -47,7 +47,7 @@ def list_sessions(*, as_json: bool = False, search: str = "") -> int:
         sys.stdout.write(json.dumps({"sessions": found}) + "\n")
         return 0
     if not titles:
-        tell("there are no sessions" if not search else f"nothing was found: {search}")
+        tell("there are no sessions" if not search else shown(f"nothing was found: {search}"))
     width = _width()
     sys.stdout.writelines(_row(info, title, width) for info, title in titles.items())
     return 0
@@ -57,7 +57,7 @@ def show_session(prefix: str) -> int:
     """Prints a conversation as it stood on the terminal, long results shortened."""
     replayed = session_store(find_places(os.environ)).load(prefix)
     for line in replayed.notices():
-        tell(line)
+        tell(shown(line))
     width = _width()
     for message in replayed.session.messages:
         for block in message.blocks:

@@ -6,11 +6,12 @@ import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from claw.approval import Approver, Decision
 from claw.channel import Channel
 from claw.engine.limits import CALLS_OF_A_REPLY, calls_are_whole
+from claw.engine.nested import NestingTool, play
 from claw.engine.run import TICK_S, Batch, Run, Waiting
 from claw.engine.work import LiveOutput, Work
 from claw.errors import ToolError
@@ -20,6 +21,9 @@ from claw.session import NOT_RUN
 from claw.tools.base import PreviewFunction, Tool, ToolContext, ToolRegistry
 from claw.tools.schema import problem_with
 from claw.values import frozen
+
+if TYPE_CHECKING:
+    from claw.engine.engine import Engine
 
 TOGETHER = 8
 ENDING_WORDS = {
@@ -36,6 +40,7 @@ News: TypeAlias = tuple[Work, bool]
 class CallRules:
     """What the engine's owner decided about calls."""
 
+    engine: Engine
     tools: ToolRegistry
     approver: Approver
     on_repeat: Approver | None
@@ -67,7 +72,7 @@ def answer_calls(
         if end is None:
             run.works = group
             end = yield from _judge_all(run, rules, group)
-            yield from _run_all(run, rules, group)
+            end = (yield from _run_all(run, rules, group)) or end
     run.works = ()
     run.add_results([work.result or work.failure(NOT_RUN) for work in works])
     return end
@@ -149,13 +154,21 @@ def _ask(run: Run, rules: CallRules, approver: Approver, work: Work) -> str | Ru
     return f"denied: {decision.reason}" if decision.reason else "denied"
 
 
-def _run_all(run: Run, rules: CallRules, works: Sequence[Work]) -> Generator[Batch, None, None]:
-    """Runs what was not refused. Tells output as it comes, results in the order of the calls."""
+def _run_all(
+    run: Run, rules: CallRules, works: Sequence[Work]
+) -> Generator[Batch, None, RunStatus | None]:
+    """Runs what was not refused. Tells output as it comes, results in the order of the calls.
+    Returns the status that ends the run, or None."""
+    end: RunStatus | None = None
     since = time.monotonic()
     # Two items a call at most, so that no tool ever waits for the reporter.
     news: Channel[News] = Channel(2 * len(works), run.token)
     for work in works:
-        if work.result is None:
+        if isinstance(work.tool, NestingTool) and work.result is None:
+            run.session.call_started(work.call)
+            end = yield from play(run, rules.engine, work)
+            _ended(run, work)
+        elif work.result is None:
             _start(run, rules, work, news)
         else:
             _ended(run, work)
@@ -169,7 +182,7 @@ def _run_all(run: Run, rules: CallRules, works: Sequence[Work]) -> Generator[Bat
         running = [work for work in works if not work.told]
         if not running:
             news.close()
-            return
+            return end
         heard = news.recv_many(TICK_S if run.ticks else None)
         if heard is None:
             names = ", ".join(work.call.name for work in running)

@@ -10,8 +10,8 @@ from claw.approval import Approver, deny_all
 from claw.cancel import CancelToken
 from claw.engine.calls import CallRules, answer_calls
 from claw.engine.environment import without_keys
+from claw.engine.fitting import read_fitting_reply
 from claw.engine.limits import is_paused, verdict
-from claw.engine.reply import read_reply
 from claw.engine.run import Batch, Run
 from claw.engine.stream import RunStream
 from claw.events import Notice, RunResult, RunStarted, RunStatus, StepFinished, TextComplete
@@ -31,6 +31,9 @@ class Engine:
     replies a run may take. max_tokens: limit of one reply. buffer: events that may wait between
     the reader and the engine. env: what tools give to child processes (os.environ by default),
     always without the keys of model servers. Of one reply no more than 128 calls are run.
+    context_window: the tokens that the model takes. At 80 % of them the conversation is compacted
+    (compaction.py); with None only after the server refused it as too long. A refusal that names
+    the number corrects it.
 
     Contract: approver, on_repeat and steering are called on the thread that called `run`, and may
     block; a cancel is heeded when they return. What they raise ends the run, and is raised by it;
@@ -51,6 +54,7 @@ class Engine:
         env: Mapping[str, str] | None = None,
         max_steps: int = 50,
         max_tokens: int | None = None,
+        context_window: int | None = None,
         buffer: int = 16,
         steering: Callable[[], Sequence[str]] | None = None,
     ) -> None:
@@ -64,6 +68,7 @@ class Engine:
         self.env = env
         self.max_steps = max_steps
         self.max_tokens = max_tokens
+        self.context_window = context_window
         self.buffer = buffer
         self.steering = steering
 
@@ -82,17 +87,18 @@ class Engine:
         """
         chosen = self.reporter if reporter is None else reporter
         told = Reporter() if chosen is None else chosen
-        return self._start(session, prompt, cancel, ticks=told.wants_ticks).push_to(told)
+        return self.start(session, prompt, cancel, ticks=told.wants_ticks).push_to(told)
 
     def events(
         self, session: Session, prompt: str, *, cancel: CancelToken | None = None
     ) -> RunStream:
         """The same run as an iterator of RunEvents; the engine's reporter isn't told."""
-        return self._start(session, prompt, cancel, ticks=False)
+        return self.start(session, prompt, cancel, ticks=False)
 
-    def _start(
+    def start(
         self, session: Session, prompt: str, cancel: CancelToken | None, *, ticks: bool
     ) -> RunStream:
+        """A run that has yet to be driven. ticks: whether waiting is told, too."""
         run = Run(session, cancel, ticks=ticks)
         return RunStream(run, self._loop(run, prompt))
 
@@ -105,7 +111,7 @@ class Engine:
         while run.steps < self.max_steps:
             run.token.raise_if_cancelled()
             run.steps += 1
-            message = yield from read_reply(run, self.provider, self._request(session), self.buffer)
+            message = yield from read_fitting_reply(run, self)
             run.add_reply(message)
             yield [*_text_complete(run, message), StepFinished(message.usage)]
             if message.tool_calls:
@@ -120,14 +126,14 @@ class Engine:
                 session.append(Message.user(line))
         return RunStatus.MAX_STEPS
 
-    def _request(self, session: Session) -> ModelRequest:
-        tools = tuple(self.tools)
-        return ModelRequest(
-            session.messages, tools=tools, system=self.system, max_tokens=self.max_tokens
-        )
+    def request_for(self, run: Run) -> ModelRequest:
+        """The next request of `run`."""
+        tools, messages = tuple(self.tools), run.session.messages
+        return ModelRequest(messages, tools=tools, system=self.system, max_tokens=self.max_tokens)
 
     def _call_rules(self) -> CallRules:
         return CallRules(
+            engine=self,
             tools=self.tools,
             approver=self.approver,
             on_repeat=self.on_repeat,

@@ -63,6 +63,15 @@ class RunStream(Iterator[RunEvent]):
             raise self._error
         return self.result
 
+    def batches(self) -> Iterator[Batch]:
+        """The run as `push_to` tells it, for an engine that plays it within a run of its own.
+        Raises in the end what the run failed with."""
+        while self.result is None:
+            self._thread = get_ident()
+            yield self._next_batch()
+        if self._error is not None:
+            raise self._error
+
     def close(self) -> None:
         """Ends the run if it isn't over. From any thread; safe to call twice."""
         if self._ending:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 from claw.errors import Cancelled, ToolError
 from claw.log import log
@@ -80,13 +80,19 @@ class LiveOutput:
             return self._so_far.take()[0]
 
 
+class Closable(Protocol):
+    """What is ended by `close()`, which waits until it has."""
+
+    def close(self) -> None: ...
+
+
 @dataclass(eq=False)
 class Work:
     """One call on its way from the model to its result.
 
     Touched by the engine's thread, but for `result`, `duration_s` and `details`, which the
     thread that runs the call sets. ended: the engine has heard of the result; told: so has the
-    reporter.
+    reporter. nested: the run that answers the call, where that is how it is answered.
     """
 
     call: ToolCall
@@ -97,6 +103,7 @@ class Work:
     details: Mapping[str, Any] = field(default_factory=dict)
     ended: bool = False
     told: bool = False
+    nested: Closable | None = None
     _thread: Thread | None = None
 
     def refuse(self, words: str) -> None:
@@ -118,10 +125,20 @@ class Work:
 
     def settle(self, end: float) -> ToolResult:
         """The result after a cancel: waits for the tool until `end` (monotonic seconds)."""
+        if self.nested is not None:
+            self.nested.close()
+            return self.result or self._interrupted("interrupted")
         if self._thread is None:
             return self.result or self.failure(NOT_RUN)
         self._thread.join(max(0.0, end - time.monotonic()))
         return self.result or self._interrupted("interrupted, may still be running")
+
+    def take(self, output: str | ToolOutput) -> ToolResult:
+        """The result that a tool's output makes; its details are kept for the reporter."""
+        if isinstance(output, ToolOutput):
+            self.details = output.details
+            return ToolResult(self.call.id, output.content, output.is_error)
+        return ToolResult(self.call.id, output)
 
     def failure(self, words: str) -> ToolResult:
         """An is_error result for this call."""
@@ -150,10 +167,7 @@ class Work:
         except (Exception, SystemExit) as error:
             log().debug("the tool %s raised", self.call.name, exc_info=True)
             return self.failure(f"the tool itself failed: {type(error).__name__}: {error}")
-        if isinstance(output, ToolOutput):
-            self.details = output.details
-            return ToolResult(self.call.id, output.content, output.is_error)
-        return ToolResult(self.call.id, output)
+        return self.take(output)
 
     def _interrupted(self, words: str) -> ToolResult:
         so_far = self.output.so_far()

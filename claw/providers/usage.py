@@ -22,6 +22,9 @@ def chat_usage(counts: Mapping[str, Any]) -> Usage:
         reasoning_tokens=_first_count(
             [_path(counts, "completion_tokens_details", "reasoning_tokens")]
         ),
+        cache_write_tokens=_first_count(
+            [_path(counts, "prompt_tokens_details", "cache_write_tokens")]
+        ),
     )
 
 
@@ -34,6 +37,7 @@ def messages_usage(counts: Mapping[str, int]) -> Usage:
         output_tokens=counts.get("output_tokens", 0),
         cached_tokens=cached,
         reasoning_tokens=counts.get("thinking_tokens", 0),
+        cache_write_tokens=created,
     )
 
 

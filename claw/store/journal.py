@@ -31,6 +31,7 @@ import fcntl
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
 
@@ -160,7 +161,8 @@ class Journal:
 def made_file(path: Path) -> FileIO:
     """A new file for the user's eyes only, locked, in a folder that is made for it if need be."""
     private_folder(path.parent)
-    file = _locked(os.open(path, FLAGS | os.O_CREAT, 0o600))
+    # Opened from within FileIO: an interrupt between the two would leave the descriptor open.
+    file = _locked(FileIO(os.fspath(path), "ab", opener=partial(os.open, mode=0o600)))
     if os.fstat(file.fileno()).st_size:
         file.close()
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
@@ -169,7 +171,7 @@ def made_file(path: Path) -> FileIO:
 
 def locked_file(path: Path) -> FileIO:
     """A file that is there, locked. BlockingIOError: another process has it open."""
-    return _locked(os.open(path, FLAGS))
+    return _locked(FileIO(os.open(path, FLAGS), "ab"))
 
 
 def private_folder(folder: Path) -> None:
@@ -194,8 +196,8 @@ def reason(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _locked(descriptor: int) -> FileIO:
-    file = FileIO(descriptor, "ab")
+def _locked(file: FileIO) -> FileIO:
+    descriptor = file.fileno()
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(descriptor).st_nlink == 0:  # removed between opening and locking

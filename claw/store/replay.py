@@ -16,7 +16,7 @@ from claw.messages import (
     ToolResult,
     Usage,
 )
-from claw.session import Session, orphan_results, unanswered_calls
+from claw.session import NOT_RUN, UNKNOWN_OUTCOME, Session, orphan_results, unanswered_calls
 from claw.store.records import LONGEST_LINE, VERSION, Record, decoded
 
 ROLES = tuple(role for role in get_args(Role) if role != "tool")
@@ -57,9 +57,15 @@ class Replayed:
         if self.cut_off:
             found.append("the session file's last record was cut off in the middle: it is left out")
         if self.closed:
-            answers = ", ".join(f"{each.call_id} ({each.content[:40]})" for each in self.closed)
+            answers = ", ".join(map(_told_of, self.closed))
             found.append(f"the last turn was cut off; its calls were closed: {answers}")
         return found
+
+
+def _told_of(result: ToolResult) -> str:
+    """A call and how far it came, on one line."""
+    ended = {UNKNOWN_OUTCOME: "unknown outcome", NOT_RUN: "not run"}.get(result.content, "ended")
+    return f"{' '.join(result.call_id.split())} ({ended})"
 
 
 def replay(file: BinaryIO, upgrades: Mapping[int, Upgrade] = UPGRADES) -> Replayed:
@@ -93,7 +99,7 @@ def _read(
     try:
         record = decoded(line or b"")
         if record["type"] == "session":
-            replayed.version = _known_version(record, replayed.version, upgrades)
+            replayed.version = _known_version(record, upgrades)
             return
         for version in range(replayed.version, VERSION):
             record = upgrades[version](record)
@@ -107,7 +113,7 @@ def _read(
             replayed.damaged_lines.append(number)
 
 
-def _known_version(record: Record, before: int, upgrades: Mapping[int, Upgrade]) -> int:
+def _known_version(record: Record, upgrades: Mapping[int, Upgrade]) -> int:
     """The version that the lines from here on are written in."""
     version = record["version"]
     if not isinstance(version, int):
@@ -201,8 +207,8 @@ APPLY: Mapping[str, Callable[[Replayed, Record], None]] = {
 def checked_message(data: Mapping[str, Any]) -> Message:
     """The message of `data`, its texts being texts. ValueError and its like where it is none."""
     message = Message.from_dict(data)
-    if message.role not in get_args(Role):
-        raise ValueError("no role")
+    if message.role not in get_args(Role) or (message.role == "tool" and not message.blocks):
+        raise ValueError("no message of anybody")
     for block in message.blocks:
         if isinstance(block, TextBlock | ReasoningBlock):
             _check_texts(block, "text")

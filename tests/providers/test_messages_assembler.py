@@ -210,7 +210,7 @@ def test_usage_is_the_largest_of_each_count() -> None:
         {**tail(output_tokens=8), "usage": {"output_tokens": 12, "input_tokens": None, **details}},
         STOP,
     )
-    assert message.usage == Usage(325, 12, 300, 4)
+    assert message.usage == Usage(325, 12, 300, 4, cache_write_tokens=20)
 
 
 def test_without_any_count_there_is_no_usage() -> None:

@@ -168,7 +168,7 @@ asking = st.lists(st.sampled_from("ab"), max_size=3).map(
     lambda ids: encoded(message_record(Message.assistant(*(ToolCall(each, "x") for each in ids))))
 )
 journal = st.builds(
-    lambda kind, call: encoded({"type": kind, "id": call, "call_id": call, "content": "r"}),
+    lambda kind, call: encoded({"type": kind, "id": call, "call_id": call, "content": "r\nr"}),
     st.sampled_from(["call_started", "call_ended", "results"]),
     st.sampled_from("ab"),
 )
