@@ -22,6 +22,7 @@ LAYERS = [
     "events",
     "session",
     "tools.base",
+    "policy",
     "approval",
     "reporter",
     "providers",

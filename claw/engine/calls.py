@@ -176,14 +176,20 @@ def _run_all(run: Run, rules: CallRules, works: Sequence[Work]) -> Generator[Bat
 
 
 def _as_asked(run: Run, rules: CallRules, work: Work) -> Tool:
-    """The tool as an approver gets it: its preview and caution know what the run knows."""
-    assert work.tool is not None
+    """The tool as an approver gets it: what it says about the call knows what the run knows."""
+    tool = work.tool
+    assert tool is not None
     context = _context(run, rules, work)
 
     def bound(function: PreviewFunction | None) -> PreviewFunction | None:
         return function and (lambda arguments, unused: function(arguments, context))
 
-    return replace(work.tool, preview=bound(work.tool.preview), caution=bound(work.tool.caution))
+    return replace(
+        tool,
+        preview=bound(tool.preview),
+        caution=bound(tool.caution),
+        protected=bound(tool.protected),
+    )
 
 
 def _context(run: Run, rules: CallRules, work: Work) -> ToolContext:
