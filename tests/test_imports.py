@@ -19,6 +19,7 @@ LAYERS = [
     "messages",
     "cancel",
     "channel",
+    "wake_pipe",
     "events",
     "session",
     "tools.base",

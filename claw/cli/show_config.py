@@ -10,11 +10,12 @@ from claw.cli.config import UserConfig, read_config
 from claw.cli.failures import tell
 from claw.cli.places import find_places
 from claw.cli.settings import Flags, NothingSet, Settings, resolve
+from claw.cli.visible import visible
 
 
 def show_path() -> int:
     """Prints where config.toml is looked for, whether it is there or not."""
-    click.echo(find_places(os.environ).config_file)
+    click.echo(visible(str(find_places(os.environ).config_file)))
     return 0
 
 
@@ -31,7 +32,7 @@ def show_settings(flags: Flags) -> int:
     except NothingSet:
         rows.append(("provider", "not set", "`claw` says how to begin"))
     for name, value, source in rows:
-        click.echo(f"{name:<12}  {value:<36}  {source}".rstrip())
+        click.echo(visible(f"{name:<12}  {value:<36}  {source}".rstrip()))
     return 0
 
 

@@ -72,8 +72,9 @@ class Tool:
     Contract: `run` is called on a thread of its own (see caller_thread) with arguments that fit
     the schema. It returns the result's text or a ToolOutput; ToolError is a failure in words for
     the model, Cancelled is right after `cancel` fired, anything else is reported as a fault of the
-    tool and the run goes on. `preview`, `caution` and `protected` are called on the engine's thread,
-    must be quick, and change nothing; `preview` raises ToolError for a call that is bound to fail.
+    tool and the run goes on. `preview`, `caution` and `protected` are called on the engine's
+    thread, must be quick, and change nothing outside `state`; `preview` raises ToolError for a call
+    that is bound to fail.
     """
 
     name: str

@@ -48,6 +48,10 @@ class LiveGroups:
             self._leaders.discard(child.pid)
             return child.poll()
 
+    def any_left(self) -> bool:
+        """Whether something that a command has started still runs, as far as it can be found."""
+        return bool(self._leaders) or bool(sweep.find(self._mark))
+
     def kill_all(self) -> None:
         """KILL at once to every group that runs or is in its grace: for a way out in a hurry."""
         for leader in list(self._leaders):

@@ -19,6 +19,7 @@ from pathlib import Path
 PROC = Path("/proc")
 KILL_WAIT_S = 1.0
 ROUNDS = 5
+COMMAND_CHARS = 80
 
 
 @dataclass(frozen=True)
@@ -107,4 +108,4 @@ def _command_of(pid: int) -> str:
     with suppress(OSError):
         words = (PROC / str(pid) / "cmdline").read_bytes()
     command = words.replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    return command if len(command) <= 80 else command[:79] + "…"
+    return command if len(command) <= COMMAND_CHARS else command[: COMMAND_CHARS - 1] + "…"

@@ -474,7 +474,7 @@ def test_agents_md_counts_in_a_trusted_folder_alone(shell: Shell, trusted: bool 
     with serve(reply("Salve")) as server:
         done = shell.claw("run", "Hi", **variables(server))
     assert ("Answer in Latin." in system(server)) == (trusted is True)
-    assert ("AGENTS.md is not read" in done.err) == (trusted is None)
+    assert ("AGENTS.md: not read" in done.err) == (trusted is None)
 
 
 def test_the_limits_reach_the_request(shell: Shell) -> None:

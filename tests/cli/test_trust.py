@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from claw.cli.trust import TrustedFolders, is_trusted, project_instructions
+from claw.cli.project import project_instructions
+from claw.cli.trust import TrustedFolders, is_trusted
 from claw.errors import ConfigError
 
 

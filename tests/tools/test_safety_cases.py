@@ -33,11 +33,11 @@ NOT_YET = {
     *(f"approval-{number:02}" for number in range(1, 11)),
     "config-01",
     "config-02",
-    "render-01",
-    "render-02",
     "session-01",
     "session-02",
 }
+# What a terminal is sent: tests/cli/test_render_cases.py.
+PLAYED_ELSEWHERE = {"render-01", "render-02"}
 
 
 def every_case() -> list[Case]:
@@ -53,7 +53,7 @@ def test_every_case_is_played_or_named_as_not_yet() -> None:
     left = {"-".join(case["name"].split("-")[:2]) for case in every_case()} - {
         "-".join(name.split("-")[:2]) for name in played
     }
-    assert left == NOT_YET
+    assert left == NOT_YET | PLAYED_ELSEWHERE
 
 
 class Results(Reporter):
