@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,9 +13,10 @@ from claw.events import RunStatus
 from claw.messages import ToolCall
 from claw.policy import Answer, Kind, PolicySettings, Request, Verdict
 from claw.tools.base import PreviewFunction, Tool, ToolContext
+from claw.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Decision:
     """allowed, or not; `reason` goes to the model with a denial. With `end`, this call and those
     after it get 'not run' results and the run ends with that status."""

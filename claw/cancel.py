@@ -14,7 +14,6 @@ goes to sleep for ever. So:
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -24,9 +23,7 @@ from threading import TIMEOUT_MAX, Lock
 from typing import Protocol
 
 from claw.errors import Cancelled
-
-log = logging.getLogger("claw")
-log.addHandler(logging.NullHandler())  # a program that sets up no logging gets no output
+from claw.log import log
 
 
 class Place(Protocol):
@@ -173,7 +170,7 @@ class CancelToken:
         try:
             callback()
         except Exception:
-            log.exception("a cancel callback failed")
+            log().exception("a cancel callback failed")
 
 
 def shortest_wait(*ends: float | None) -> float:

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
 from typing import Any, ClassVar, TypeAlias
 
 from claw.errors import ClawError
-from claw.messages import Message, StopReason, ToolCall, ToolResult, Usage
+from claw.messages import Message, ToolCall, ToolResult, Usage
+from claw.results import CallSummary as CallSummary  # how a run ended is told by an event, too
+from claw.results import RunResult as RunResult
+from claw.results import RunStatus as RunStatus
+from claw.values import frozen
 
 
 class Event:
@@ -79,12 +82,13 @@ class ToolCallDelta(Event):
     fragment: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retrying(Event):
     """The request failed before anything was shown; it is sent again after `wait_s` seconds.
 
-    remedy: what is changed for it, as it stands behind "trying again" ("without stream_options");
-    "" where the same is sent to the same server.
+    error: without advice for the user, for claw does something about it. remedy: what, as it
+    stands behind "trying again" ("without stream_options from now on"); "" where the same is sent
+    to the same server.
     """
 
     type = "retrying"
@@ -94,7 +98,7 @@ class Retrying(Event):
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Completed(Event):
     """The whole reply, in good order. The last event of its stream."""
 
@@ -102,7 +106,7 @@ class Completed(Event):
     message: Message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed(Event):
     """There is no reply. The last event of its stream."""
 
@@ -117,94 +121,7 @@ StreamEvent: TypeAlias = Delta | Completed | Failed
 # --- what the engine tells ----------------------------------------------------------------------
 
 
-class RunStatus(str, Enum):
-    """How a run ended."""
-
-    COMPLETED = "completed"
-    TRUNCATED = "truncated"
-    REFUSED = "refused"
-    MAX_STEPS = "max_steps"
-    BUDGET = "budget"
-    DEADLINE = "deadline"
-    LOOP = "loop"
-    NEEDS_APPROVAL = "needs_approval"
-    CANCELLED = "cancelled"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True)
-class CallSummary:
-    """One finished call of a run, as the result lists it."""
-
-    id: str
-    name: str
-    arguments: Mapping[str, Any] = field(hash=False)
-    is_error: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "arguments": self.arguments,
-            "is_error": self.is_error,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """How a run ended; `to_dict()` is the envelope that `--output json` prints.
-
-    text: the last assistant message's text. partial_text: what was shown of a reply that never
-    became whole, and so isn't part of the conversation. usage: all steps added up.
-    cost and session stay None unless the caller knows them.
-    """
-
-    status: RunStatus
-    stop_reason: StopReason | None = None
-    stop_word: str = ""
-    text: str = ""
-    partial_text: str = ""
-    steps: int = 0
-    usage: Usage = field(default_factory=Usage)
-    tool_calls: tuple[CallSummary, ...] = ()
-    cancel_reason: str | None = None
-    error: ClawError | None = None
-    duration_s: float = 0.0
-    cost: float | None = None
-    session: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "version": 1,
-            "status": self.status.value,
-            "stop_reason": _plain(self.stop_reason),
-            "stop_word": self.stop_word,
-            "text": self.text,
-            "partial_text": self.partial_text,
-            "steps": self.steps,
-            "usage": self.usage.to_dict(),
-            "cost": self.cost,
-            "tool_calls": [call.to_dict() for call in self.tool_calls],
-            "session": self.session,
-            "duration_s": self.duration_s,
-            "cancel_reason": self.cancel_reason,
-            "error": None if self.error is None else _error_dict(self.error),
-        }
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> RunResult:
-        """The inverse of `to_dict()`."""
-        values = {key: value for key, value in data.items() if key != "version"}
-        reason, error = values["stop_reason"], values["error"]
-        values["status"] = RunStatus(values["status"])
-        values["stop_reason"] = None if reason is None else StopReason(reason)
-        values["usage"] = Usage.from_dict(values["usage"])
-        values["tool_calls"] = tuple(CallSummary(**call) for call in values["tool_calls"])
-        values["error"] = None if error is None else ClawError.from_dict(error)
-        return cls(**values)
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunStarted(Event):
     """A run begins; the prompt is in the history."""
 
@@ -212,15 +129,16 @@ class RunStarted(Event):
     prompt: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TextComplete(Event):
-    """The whole text of an assistant message that is now in the history."""
+    """The whole text of an answer that is now in the history: of one assistant message, or of all
+    parts of an answer that the server paused and went on with."""
 
     type = "text_complete"
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolStarted(Event):
     """A call is about to be checked, asked about and run; one of a cut reply is refused."""
 
@@ -228,7 +146,7 @@ class ToolStarted(Event):
     call: ToolCall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolProgress(Event):
     """Live output of a running call; `dropped` characters before it were never told."""
 
@@ -238,7 +156,7 @@ class ToolProgress(Event):
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToolFinished(Event):
     """A call has its result. `duration_s` is the time it ran; questions don't count. `details` are
     what the tool tells reporters beside its result (an exit code)."""
@@ -250,7 +168,7 @@ class ToolFinished(Event):
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Notice(Event):
     """One line for the user: something was repaired, retried or left out."""
 
@@ -258,15 +176,16 @@ class Notice(Event):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StepFinished(Event):
-    """A model reply is in the history; `usage` is this step's, None where the server told none."""
+    """A model reply is in the history; `usage` is this step's, None where the server told none.
+    What a reply cost that never became whole is counted in RunResult alone."""
 
     type = "step_finished"
     usage: Usage | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunFinished(Event):
     """The last event of a run; its payload is the envelope."""
 
@@ -304,13 +223,5 @@ READERS: Mapping[str, Callable[[Any], Any]] = {
 """The fields of events that are values themselves, and how they are read."""
 
 
-def _error_dict(error: ClawError) -> dict[str, Any]:
-    return {"status": None, "retryable": False, **error.to_dict()}
-
-
 def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    return value
+    return value.to_dict() if hasattr(value, "to_dict") else value

@@ -7,10 +7,11 @@ All are frozen, equal by content and picklable, and round-trip through `to_dict(
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
-from functools import cached_property
 from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+from claw.values import frozen
 
 Role: TypeAlias = Literal["user", "assistant", "tool"]
 
@@ -27,7 +28,7 @@ class StopReason(str, Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Usage:
     """Tokens as the server counts them; `input_tokens` is the whole prompt, cached or not."""
 
@@ -59,7 +60,7 @@ class Usage:
         return cls(**data)
 
 
-class Value:
+class FromDict:
     """The shared part of blocks: they are read from what `to_dict()` gives."""
 
     __slots__ = ()
@@ -70,8 +71,8 @@ class Value:
         return cls(**{key: data[key] for key in data if key != "type"})
 
 
-@dataclass(frozen=True, slots=True)
-class TextBlock(Value):
+@frozen
+class TextBlock(FromDict):
     """Text of a user or of the model."""
 
     type: ClassVar[str] = "text"
@@ -81,8 +82,8 @@ class TextBlock(Value):
         return {"type": self.type, "text": self.text}
 
 
-@dataclass(frozen=True, slots=True)
-class ReasoningBlock(Value):
+@frozen
+class ReasoningBlock(FromDict):
     """The model's thinking; `opaque` is what the server wants back with it, as it was sent."""
 
     type: ClassVar[str] = "reasoning"
@@ -94,8 +95,8 @@ class ReasoningBlock(Value):
         return {"type": self.type, "text": self.text, **kept}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall(Value):
+@frozen
+class ToolCall(FromDict):
     """A call the model asks for. `arguments` is a plain dict that nobody changes.
 
     Unusable arguments: `error` says why, `raw` is the text as received; such a call is never run.
@@ -117,8 +118,8 @@ class ToolCall(Value):
         return data if self.opaque is None else data | {"opaque": self.opaque}
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult(Value):
+@frozen
+class ToolResult(FromDict):
     """What the model is told about the call with the id `call_id`."""
 
     type: ClassVar[str] = "tool_result"
@@ -131,8 +132,8 @@ class ToolResult(Value):
         return {"type": self.type, "call_id": self.call_id, "content": self.content, **kept}
 
 
-@dataclass(frozen=True, slots=True)
-class OpaqueBlock(Value):
+@frozen
+class OpaqueBlock(FromDict):
     """A block only its server understands: kept where it stood, and sent back as received."""
 
     type: ClassVar[str] = "opaque"
@@ -148,9 +149,12 @@ BLOCK_TYPES: Mapping[str, type[Block]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Message:
-    """One entry of the history. `stop_word` is the server's own word for the stop reason."""
+    """One entry of the history. `stop_word` is the server's own word for the stop reason.
+
+    `encodings`: what it is on the wire, by dialect. Encoded once, sent with every request.
+    """
 
     role: Role
     blocks: tuple[Block, ...] = ()
@@ -158,6 +162,9 @@ class Message:
     stop_word: str = ""
     usage: Usage | None = None
     model: str = ""
+    encodings: dict[object, bytes] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def user(cls, text: str) -> Message:
@@ -184,11 +191,6 @@ class Message:
     def tool_results(self) -> tuple[ToolResult, ...]:
         return tuple(block for block in self.blocks if isinstance(block, ToolResult))
 
-    @cached_property
-    def encodings(self) -> dict[object, bytes]:
-        """What this message is on the wire, by dialect: encoded once, sent with every request."""
-        return {}
-
     def to_dict(self) -> dict[str, Any]:
         data: dict[str, Any] = {"role": self.role, "blocks": [b.to_dict() for b in self.blocks]}
         if self.stop_reason is not None:
@@ -214,8 +216,9 @@ class Message:
             model=data.get("model", ""),
         )
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "encodings"}
+    def __reduce__(self) -> tuple[Any, ...]:
+        told = (self.role, self.blocks, self.stop_reason, self.stop_word, self.usage, self.model)
+        return Message, told  # without its encodings
 
 
 def block_from_dict(data: Mapping[str, Any]) -> Block:

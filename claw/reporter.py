@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 from claw import events as ev
+from claw.log import log
 from claw.messages import ToolCall, ToolResult, Usage
-
-log = logging.getLogger("claw")
 
 
 class Reporter:
     """Every method is a no-op but `on_event`, which calls the one that belongs to the event, and
     `on_retrying`, which makes a notice of it.
 
-    Contract: all methods are called on the thread that called Engine.run, one after the other. A
-    slow one delays that thread by its own time and no more. One that raises is logged once and
-    muted for the rest of the run, which goes on; BrokenPipeError cancels the run. Override the
-    on_* methods that you care for, or `on_event` alone to get everything.
+    Contract: all methods are called on the thread that called Engine.run, one after the other, and
+    return nothing. A slow one delays that thread by its own time and no more. One that raises is
+    logged once and muted for the rest of the run, which goes on; BrokenPipeError cancels the run.
+    Override the on_* methods that you care for, or `on_event` alone to get everything.
     """
 
     def on_event(self, event: ev.RunEvent) -> None:
@@ -31,21 +29,39 @@ class Reporter:
         if dispatch is not None:
             dispatch(self, event)
 
-    def on_run_start(self) -> None: ...
-    def on_text_delta(self, text: str) -> None: ...
-    def on_text_complete(self, text: str) -> None: ...
-    def on_reasoning_delta(self, text: str) -> None: ...
-    def on_tool_call(self, call: ToolCall) -> None: ...
-    def on_tool_progress(self, call: ToolCall, text: str) -> None: ...
-    def on_tool_result(self, call: ToolCall, result: ToolResult) -> None: ...
-    def on_step(self, usage: Usage | None) -> None: ...
-    def on_notice(self, text: str) -> None: ...
+    def on_run_start(self) -> None:
+        """Called first, once the prompt is in the history."""
+
+    def on_text_delta(self, text: str) -> None:
+        """Called with each piece of the answer, as it comes."""
+
+    def on_text_complete(self, text: str) -> None:
+        """Called with the whole answer, once it is in the history. See TextComplete."""
+
+    def on_reasoning_delta(self, text: str) -> None:
+        """Called with each piece of the model's thinking, as it comes."""
+
+    def on_tool_call(self, call: ToolCall) -> None:
+        """Called before a call is checked and asked about."""
+
+    def on_tool_progress(self, call: ToolCall, text: str) -> None:
+        """Called with live output of a running call."""
+
+    def on_tool_result(self, call: ToolCall, result: ToolResult) -> None:
+        """Called when a call has its result, in the order of the calls; a refusal is one, too."""
+
+    def on_step(self, usage: Usage | None) -> None:
+        """Called after each reply of the model, before its calls are run; see StepFinished."""
+
+    def on_notice(self, text: str) -> None:
+        """Called with one line for the user, at any time of a run."""
 
     def on_retrying(self, event: ev.Retrying) -> None:
-        """A request failed and is sent again: at once, or after `event.wait_s`."""
+        """Called when a request failed and is sent again: at once, or after `event.wait_s`."""
         self.on_notice(_retry_words(event))
 
-    def on_run_end(self, result: ev.RunResult) -> None: ...
+    def on_run_end(self, result: ev.RunResult) -> None:
+        """Called last, however the run ended; before `run` raises what it failed with."""
 
     def flush(self) -> None:
         """Called after each batch of events: the place to write what was gathered."""
@@ -121,7 +137,7 @@ class Muting(Reporter):
     def _mute(self) -> None:
         self._muted = True
         name = type(self._reporter).__name__
-        log.exception("%s raised; it is muted for the rest of this run", name)
+        log().exception("%s raised; it is muted for the rest of this run", name)
 
 
 class Tee(Reporter):

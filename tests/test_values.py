@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import pickle
+from copy import copy, deepcopy
+from dataclasses import FrozenInstanceError, field, replace
+from inspect import signature
 
 import pytest
 from hypothesis import given
@@ -32,6 +35,7 @@ from claw.messages import (
     ToolResult,
     Usage,
 )
+from claw.values import frozen
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -174,3 +178,66 @@ def test_events_say_their_type() -> None:
         "text": "out",
         "dropped": 3,
     }
+
+
+@frozen
+class Order:
+    """An example that uses all that `@frozen` knows."""
+
+    item: str
+    wishes: list[str] = field(default_factory=list, hash=False)
+    note: str = field(default="", compare=False)
+    secret: str = field(default="", repr=False, kw_only=True)
+
+
+def test_a_frozen_value_cannot_be_changed() -> None:
+    order = Order("tea")
+    for name in ("item", "note", "secret"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(order, name, "coffee")
+        with pytest.raises(FrozenInstanceError):
+            delattr(order, name)
+    with pytest.raises(AttributeError):
+        order.colour = "green"  # type: ignore[attr-defined]
+    assert order == Order("tea")
+
+
+def test_a_frozen_value_is_what_it_holds() -> None:
+    order = Order("tea", ["milk"], secret="key")
+    assert order == Order("tea", ["milk"], "a note", secret="key")
+    assert order != Order("tea", ["milk"])
+    assert order != Order("tea", ["sugar"], secret="key")
+    assert order != ("tea", ["milk"], "", "key")
+    assert hash(order) == hash(Order("tea", ["sugar"], secret="key"))
+    assert hash(order) != hash(Order("coffee", ["milk"], secret="key"))
+    assert repr(order) == "Order(item='tea', wishes=['milk'], note='')"
+
+
+def test_a_frozen_value_can_be_copied_pickled_and_replaced() -> None:
+    order = Order("tea", ["milk"], "a note", secret="key")
+    for again in (copy(order), deepcopy(order), pickle.loads(pickle.dumps(order)), replace(order)):
+        assert (again, again.note) == (order, "a note")
+        with pytest.raises(FrozenInstanceError):
+            again.item = "coffee"  # type: ignore[misc]
+    assert replace(order, item="coffee") == Order("coffee", ["milk"], secret="key")
+
+
+def test_a_frozen_value_is_made_as_its_fields_say() -> None:
+    assert str(signature(Order)).startswith("(item: 'str', wishes: 'list[str]' = ")
+    assert Order.__match_args__ == ("item", "wishes", "note")
+    with pytest.raises(TypeError, match="item"):
+        Order()  # type: ignore[call-arg]
+
+
+def test_a_frozen_value_keeps_the_methods_it_defines() -> None:
+    @frozen
+    class Named:
+        """Says its name."""
+
+        name: str
+
+        def __repr__(self) -> str:
+            return self.name
+
+    assert repr(Named("tea")) == "tea"
+    assert Named("tea") == Named("tea")

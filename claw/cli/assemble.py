@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from claw.approval import Approver
@@ -13,7 +13,7 @@ from claw.cli.config import UserConfig, read_config
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
-from claw.cli.places import Places, find_places
+from claw.cli.places import Places, find_places, open_plain
 from claw.cli.project import project_instructions, with_project_settings
 from claw.cli.settings import Flags, Settings, need_model, resolve
 from claw.cli.system_prompt import system_prompt
@@ -31,12 +31,13 @@ from claw.tools.ask_user import AskUser, ask_user_tool
 from claw.tools.base import Tool, ToolRegistry
 from claw.tools.groups import groups_in
 from claw.tools.sandbox import NoSandbox, Sandbox, find_sandbox
+from claw.values import frozen
 
 SYSTEM_FILE_BYTES = 200_000
 SHELL_FAMILY = "shell"
 
 
-@dataclass(frozen=True)
+@frozen
 class Workbench:
     """Everything a turn needs, put together once. Close it when the work is done.
 
@@ -196,7 +197,7 @@ def _system_file(name: str) -> str:
     if not name:
         return ""
     try:
-        with open(Path(name).expanduser(), "rb") as stream:
+        with open_plain(Path(name).expanduser()) as stream:
             data = stream.read(SYSTEM_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"--system-file {name} can't be read: {error.strerror}") from error

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
+from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
 from claw.cli.findings_table import table_row, table_width
 from claw.cli.first_run import local_servers
 from claw.cli.keys import GENERAL_VARIABLE
+from claw.cli.one_object import ended_early, show_object
 from claw.cli.places import Places, find_places
 from claw.cli.rich_terminal import painter_for
 from claw.cli.servers import preset_tables
@@ -31,15 +32,25 @@ CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 def check_up(flags: Flags, *, as_json: bool = False) -> int:
     """Prints a line for each thing; asks nobody but this machine's own servers. Returns 0, or 1
     where something is broken."""
-    findings = list(_findings(flags, os.environ))
+    token, findings = CancelToken(), list[Finding]()
+    paint = painter_for(sys.stdout, color=wants_color(flags, os.environ))
+    width = table_width(1)
+    try:
+        for finding in _findings(flags, os.environ):
+            findings.append(finding)
+            if not as_json:
+                sys.stdout.write(table_row(finding, width, paint))
+    except KeyboardInterrupt:
+        if as_json:
+            show_object(_told(findings), "cancelled")
+        return ended_early(token)
     if as_json:
-        told = [finding.to_dict() for finding in findings]
-        sys.stdout.write(json.dumps({"findings": told}) + "\n")
-    else:
-        paint = painter_for(sys.stdout, color=wants_color(flags, os.environ))
-        width = table_width(1)
-        sys.stdout.writelines(table_row(finding, width, paint) for finding in findings)
+        show_object(_told(findings))
     return int(any(finding.verdict is FAULT for finding in findings))
+
+
+def _told(findings: Sequence[Finding]) -> dict[str, object]:
+    return {"findings": [finding.to_dict() for finding in findings]}
 
 
 def _findings(flags: Flags, environ: Mapping[str, str]) -> Iterator[Finding]:
@@ -105,7 +116,7 @@ def _keys(environ: Mapping[str, str], config: UserConfig) -> Iterator[Finding]:
     names = [name for name in variables if name]
     yield from (Finding("key", f"{name} is set") for name in names if environ.get(name))
     if missing := [name for name in names if not environ.get(name)]:
-        yield Finding("keys", ", ".join(missing), ABSENT)
+        yield Finding("keys", f"not set: {', '.join(missing)}", ABSENT)
     for name, table in config.presets.items():
         if table.key_command:
             yield Finding("key", f"[presets.{name}] has a key_command (not run here)")
@@ -146,12 +157,12 @@ def _terminal(flags: Flags, environ: Mapping[str, str]) -> Iterator[Finding]:
             for name, tty in zip(("input", "output", "errors"), streams, strict=True)
             if not tty
         ]
-        yield Finding("terminal", f"not for standard {', '.join(names)}", ABSENT)
+        yield Finding("terminal", f"none at standard {', '.join(names)}", ABSENT)
     missing = [name for name in FOR_THE_TERMINAL if _version(name) == "missing"]
     if missing:
         words = f"no {' and no '.join(missing)}: pip install 'claw-engine[terminal]'"
         yield Finding("colours", words, ABSENT)
     elif not wants_color(flags, environ):
-        yield Finding("colours", "off, as you wish", OK)
+        yield Finding("colours", "off: NO_COLOR or --no-color", OK)
     else:
         yield Finding("colours", "where the terminal has them")

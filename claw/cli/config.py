@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -11,7 +11,8 @@ from claw.cli.places import open_plain
 from claw.errors import ConfigError
 from claw.providers.effort import LEVELS, STYLE_OF_DIALECT, STYLES
 from claw.providers.presets import PRESETS, Preset
-from claw.providers.quirks import NO_QUIRKS
+from claw.providers.quirks import NO_QUIRKS, Quirks
+from claw.values import frozen
 
 Kind: TypeAlias = type | tuple[str, ...]
 """What a setting may hold: a value of a type, or one of these texts."""
@@ -57,13 +58,13 @@ PRESET: Mapping[str, Kind] = {
     "quirks": dict,
 }
 QUIRKS: Mapping[str, Kind] = {
-    **{name: type(value) for name, value in vars(NO_QUIRKS).items()},
+    **{each.name: type(each.default) for each in fields(Quirks)},
     "effort": tuple(STYLES),
     "max_tokens_field": ("max_tokens", "max_completion_tokens"),
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class PresetTable:
     """One `[presets.NAME]`. `own_url`: it names a URL, so no other maker's key goes there."""
 
@@ -72,7 +73,7 @@ class PresetTable:
     own_url: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class UserConfig:
     """The user's settings; "" and None are "not set". `warnings` are lines to tell."""
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from claw.cancel import CancelToken
 from claw.cli.config import read_config
-from claw.cli.failures import tell
+from claw.cli.failures import USAGE, tell
 from claw.cli.findings_table import table_row, table_width
 from claw.cli.keys import fetch_key
+from claw.cli.one_object import ended_early, show_object
 from claw.cli.places import find_places
 from claw.cli.preset_record import add_record, preset_name, record_of
 from claw.cli.rich_terminal import painter_for
@@ -23,15 +23,17 @@ from claw.cli.settings import Flags, Settings, resolve
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import visible
-from claw.errors import Cancelled, ConfigError, ProviderError
+from claw.errors import Cancelled, ClawError, ConfigError
+from claw.providers.endpoint import checked_base_url
 from claw.providers.presets import Dialect
 from claw.providers.probe import Finding, Report, Target, probe
+from claw.values import frozen
 
 SECONDS = 30.0
 DIALECTS: tuple[Dialect, ...] = ("openai", "anthropic")
 
 
-@dataclass(frozen=True)
+@frozen
 class Wishes:
     """The options of `claw doctor` itself."""
 
@@ -43,51 +45,74 @@ class Wishes:
 def examine(flags: Flags, url: str, wishes: Wishes) -> int:
     """Probes the server at `url` (or that of --provider, --base-url) and shows what it found.
 
-    Returns 0 where claw can work with the server, 1 where it can't, 130 after a Ctrl-C.
+    Returns 0 where claw can work with the server, 1 where it can't, 2 where the preset can't be
+    written, 130 after a Ctrl-C.
     """
+    token, found = CancelToken(), list[Finding]()
+    try:
+        with turn(token, Terminal.of_process()):
+            return _examined(flags, url, wishes, token, found)
+    except (Cancelled, KeyboardInterrupt):
+        if wishes.json:
+            show_object(_told(_unfinished(url or flags.base_url, found)), "cancelled")
+        return ended_early(token)
+    except ClawError as error:
+        if wishes.json:
+            show_object(_told(_unfinished(url or flags.base_url, found)), "error", error)
+        raise
+
+
+def _examined(
+    flags: Flags, url: str, wishes: Wishes, token: CancelToken, found: list[Finding]
+) -> int:
+    """`found` gets each finding when it is made, so that it outlives what breaks this off."""
+    if url:
+        url = checked_base_url(url)  # else it would be called --base-url
     places = find_places(os.environ)
     config = read_config(places.config_file)
     settings = resolve(replace(flags, base_url=url or flags.base_url), os.environ, config)
     name = preset_name(wishes.name, settings.base_url)
-    token = CancelToken()
-    with turn(token, Terminal.of_process()) as ending:
-        try:
-            report = _probed(flags, settings, token, as_json=wishes.json)
-        except Cancelled:
-            return ending.exit_code or 1
-        except ProviderError as error:
-            if wishes.json:
-                _show({"base_url": settings.base_url, "usable": False, "error": error.to_dict()})
-            raise
+    key = fetch_key(settings.key, os.environ, settings.preset.name, token)
+    report = _probed(flags, settings, key, token, found, as_json=wishes.json)
     variable = settings.key.variable(os.environ)
-    if report.key_refused and not (variable or settings.key.command):
-        tell(f"no key was sent: {settings.key.advice}")
-    record = record_of(name, report, settings.key, variable)
-    refused: ConfigError | None = None
-    if wishes.write:
-        try:
-            _write(places.config_file, name, record, report)
-        except ConfigError as error:
-            refused = error  # told last: what was found isn't lost by it
+    if report.key_refused and not key:
+        own = f"give [presets.{settings.preset.name}] a key_variable"
+        tell(f"no key was sent: {settings.key.advice or own}")
+    record = record_of(name, report, settings.key, variable, key)
+    refused = _refusal(places.config_file, name, record, report) if wishes.write else None
     written = wishes.write and refused is None
     if wishes.json:
-        told = {"preset": name, "record": record, "written": written}
-        _show({**report.to_dict(), **(told if report.usable else {})})
+        told = _told(report, name, record, written=written)
+        status = "error" if refused else "completed" if report.complete else "deadline"
+        show_object(told, status, refused)
     elif report.usable:
         _explain(name, report, record, str(places.config_file), written=written)
     if refused is not None:
-        raise refused
+        tell(refused.message)  # last: what was found isn't lost by it
+        return USAGE
     return 0 if report.usable else 1
 
 
-def _write(file: Path, name: str, record: str, report: Report) -> None:
+def _refusal(file: Path, name: str, record: str, report: Report) -> ConfigError | None:
+    """Writes the preset; or why it can't be written."""
     if not report.usable:
-        raise ConfigError("nothing is written: this server can't be used as it is")
-    add_record(file, name, record)
+        return ConfigError("nothing is written: this server can't be used as it is")
+    try:
+        add_record(file, name, record)
+    except ConfigError as error:
+        return error
+    return None
 
 
-def _probed(flags: Flags, settings: Settings, token: CancelToken, *, as_json: bool) -> Report:
-    key = fetch_key(settings.key, os.environ, settings.preset.name, token)
+def _probed(
+    flags: Flags,
+    settings: Settings,
+    key: str | None,
+    token: CancelToken,
+    found: list[Finding],
+    *,
+    as_json: bool,
+) -> Report:
     target = Target(
         settings.base_url, key, flags.model, _dialects(settings.base_url, settings.preset.dialect)
     )
@@ -95,6 +120,7 @@ def _probed(flags: Flags, settings: Settings, token: CancelToken, *, as_json: bo
     width = table_width(1)
 
     def show(finding: Finding) -> None:
+        found.append(finding)
         if not as_json:
             sys.stdout.write(table_row(finding, width, paint))
             sys.stdout.flush()
@@ -116,5 +142,13 @@ def _explain(name: str, report: Report, record: str, file: str, *, written: bool
     sys.stdout.write(visible(f"\n{what}\n{file}:\n\n{record}\nThen: {use}\n"))
 
 
-def _show(told: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(told) + "\n")
+def _unfinished(url: str, found: Sequence[Finding]) -> Report:
+    return Report(url, complete=False, findings=tuple(found))
+
+
+def _told(
+    report: Report, name: str = "", record: str = "", *, written: bool = False
+) -> dict[str, Any]:
+    """For --json: the same fields always; the preset is null where none would work."""
+    preset = {"preset": name, "record": record} if report.usable else {}
+    return {**report.to_dict(), "preset": None, "record": None, **preset, "written": written}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from claw.errors import ConfigError
 from claw.providers.presets import PRESETS, Preset
+from claw.values import frozen
 
 PROBE_SECONDS = 0.3
 PROBE_BYTES = 1_000_000
@@ -21,7 +21,7 @@ no model server is set. To begin:
   claw demo                                        needs neither: it's a script"""
 
 
-@dataclass(frozen=True)
+@frozen
 class LocalServer:
     """A model server that answered on this machine, and the models it names."""
 
@@ -61,7 +61,8 @@ def _models_of(base_url: str) -> tuple[str, ...] | None:
         try:
             connection.request("GET", f"{parts.path}/models")
             answer = json.loads(connection.getresponse().read(PROBE_BYTES))
-            models = tuple(str(entry["id"]) for entry in answer["data"])
+            named = (each.get("id") for each in answer["data"] if isinstance(each, dict))
+            models = tuple(name for name in named if isinstance(name, str) and name)
         except (OSError, HTTPException, ValueError, TypeError, KeyError):
             return None
     return models

@@ -1,4 +1,4 @@
-"""Ctrl-C, TERM and HUP: the only file that installs signal handlers.
+"""Ctrl-C, TERM, HUP and CONT: the only file that installs signal handlers.
 
 What a Ctrl-C must do during a turn: the first ends the turn in good order, the second leaves it
 at once, the third ends the process whatever state it is in. What fails:
@@ -23,10 +23,12 @@ Ctrl-C in quick succession may be one call of the handler but are always two byt
 Both are armed anew for each turn, with the turn's own token: a Ctrl-C of an earlier turn can't
 reach this one, and prompt_toolkit's event loop leaves the wakeup descriptor at -1 after a prompt.
 
-Between turns there is no token, and TERM and HUP raise SystemExit (`ended_by_signals`). There the
-watcher has another task: a signal that comes right before the main thread goes to sleep in C code
-(the `select` of readline, behind the prompt) would be handled at the next key only, so it is sent
-again until the handler has run.
+Between turns there is no token: Ctrl-C is Python's own KeyboardInterrupt, and TERM and HUP raise
+SystemExit (`ended_by_signals`). There the watcher has another task: a signal that comes right
+before the main thread goes to sleep in C code (the `select` of readline, behind the prompt) would
+be handled at the next key only. To send the same one again could raise twice, and two Ctrl-C at
+the prompt leave. So another, which nobody uses, wakes the thread until its handler has run; those
+of all signals that came before have run then, too.
 
 A signal that was ignored when we came (nohup, a background job) stays ignored.
 """
@@ -46,6 +48,8 @@ from claw.cancel import CancelToken
 
 REASONS = {signal.SIGINT: "interrupt", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+WATCHED = (*REASONS, signal.SIGCONT)
+NUDGE = signal.SIGURG  # ignored by default, so it does no harm if it comes late
 SECOND_TRY_S = 0.05
 EXIT_CTRL_C = 128 + signal.SIGINT
 EXIT_HANG_UP = 128 + signal.SIGHUP
@@ -65,18 +69,26 @@ class Ending:
 
 @contextmanager
 def armed(
-    cancel: CancelToken, *, last_resort: Callable[[], object] | None = None
+    cancel: CancelToken,
+    *,
+    last_resort: Callable[[], object] | None = None,
+    resumed: Callable[[], object] | None = None,
 ) -> Iterator[Ending]:
     """For one turn, on the main thread: signals cancel `cancel`; a second Ctrl-C raises.
 
     The token's reason is then interrupt, terminated or hangup. last_resort: called at the third
     Ctrl-C, on the watcher's thread, right before the process is left: it restores the terminal
-    and kills process groups, must not block, and what it raises is ignored.
+    and kills process groups, must not block, and what it raises is ignored. resumed: called on
+    the watcher's thread when the process goes on after it was stopped (Ctrl-Z); must not raise.
     """
     ending, turn_over, heard, handled = Ending(), False, 0, 0
 
     def watch(number: signal.Signals) -> None:
         nonlocal heard
+        if number is signal.SIGCONT:
+            if resumed is not None:
+                resumed()
+            return
         ending.signal = ending.signal or number
         cancel.cancel(REASONS[number])
         heard += number is signal.SIGINT
@@ -93,7 +105,7 @@ def armed(
             raise KeyboardInterrupt
 
     with _watched(watch):
-        previous = _install(dict.fromkeys(REASONS, handle))
+        previous = _install(dict.fromkeys(WATCHED, handle))
         try:
             yield ending
         finally:
@@ -111,22 +123,33 @@ def ended_by_signals() -> Iterator[None]:
     Every `finally` runs on the way. It is a SystemExit because an event loop, such as the one of
     prompt_toolkit, lets only that and KeyboardInterrupt through.
     """
-    left, main = Event(), get_ident()
+    left, main, ending, awake = Event(), get_ident(), False, False
 
     def watch(number: signal.Signals) -> None:
-        while number in ENDING and not left.wait(SECOND_TRY_S):
-            signal.pthread_kill(main, number)
+        nonlocal awake
+        awake = False
+        while not awake:
+            signal.pthread_kill(main, NUDGE)
+            if left.wait(SECOND_TRY_S):
+                break
+
+    # No locks in handlers, not even those of an Event: one may interrupt another, or itself.
+    def wake(number: int, frame: FrameType | None) -> None:
+        nonlocal awake
+        awake = True
 
     def leave(number: int, frame: FrameType | None) -> None:
-        if not left.is_set():
-            left.set()
+        nonlocal ending
+        if not ending:
+            ending = True
             raise SystemExit(128 + number)
 
     with _watched(watch):
-        previous = _install(dict.fromkeys(ENDING, leave))
+        previous = _install(dict.fromkeys(ENDING, leave) | {NUDGE: wake})
         try:
             yield
         finally:
+            ending = True
             left.set()
             _install(previous)
 
@@ -152,7 +175,7 @@ def _read(reader: int, heard: Callable[[signal.Signals], None]) -> None:
     """Until the pipe is closed. Other numbers come too: whatever has a Python handler."""
     while numbers := os.read(reader, 64):
         for number in numbers:
-            if number in REASONS:
+            if number in WATCHED:
                 heard(signal.Signals(number))
 
 

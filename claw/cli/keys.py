@@ -12,18 +12,20 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from claw.cancel import CancelToken
 from claw.cli.piped import read_to_end
 from claw.errors import Cancelled, ConfigError
+from claw.values import frozen
 
 GENERAL_VARIABLE = "CLAW_API_KEY"
+SAME_CTRL_C_S = 0.2
 COMMAND_SECONDS = 30.0
 
 
-@dataclass(frozen=True)
+@frozen
 class KeySource:
     """Where the key for one URL may come from: variables first to last, then a command.
 
@@ -97,12 +99,20 @@ def _printed_by(command: str, cancel: CancelToken) -> str:
             process.kill()
             cancel.raise_if_cancelled()
             raise ConfigError(
-                f"key_command took over {COMMAND_SECONDS:.0f} s: {command}"
+                f"key_command took over {COMMAND_SECONDS:.0f} s: {_program(command)}"
             ) from error
         code = process.wait()
     printed = (output or b"").decode("utf-8", "replace").strip("\r\n")
+    if code == -signal.SIGINT:  # a Ctrl-C goes to the whole group: ours may not be here yet
+        cancel.wait(SAME_CTRL_C_S)
+        cancel.raise_if_cancelled()
     if code:
-        raise ConfigError(f"key_command failed with exit code {code}: {command}")
+        raise ConfigError(f"key_command failed with exit code {code}: {_program(command)}")
     if not printed:
-        raise ConfigError(f"key_command printed nothing: {command}")
+        raise ConfigError(f"key_command printed nothing: {_program(command)}")
     return printed
+
+
+def _program(command: str) -> str:
+    """The command's first word: what stands behind it may be the secret itself."""
+    return f"{command.split()[0]} ..." if len(command.split()) > 1 else command

@@ -10,7 +10,7 @@ from logging import FileHandler, Formatter, LogRecord, StreamHandler
 
 from claw.cli.visible import shown
 from claw.errors import ConfigError
-from claw.providers.endpoint import MASK
+from claw.providers.masking import MASK
 
 
 class _Masking(Formatter):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from claw.cli.undumpable import make_undumpable
+from claw.errors import ConfigError
 
 if TYPE_CHECKING:
     from claw.cli.settings import Flags
@@ -195,7 +196,7 @@ def doctor(flags: Flags, url: str | None, write: bool, name: str | None, json: b
 
         return examine(flags, url or "", Wishes(name or "", write=write, json=json))
     if write or name or flags.model:
-        raise click.UsageError("--write, --name and --model go with a URL or --provider")
+        raise ConfigError("--write, --name and --model go with a URL or --provider")
     from claw.cli.checkup import check_up
 
     return check_up(flags, as_json=json)
@@ -256,16 +257,17 @@ def main() -> None:
     except OSError as error:
         code = 1
         sys.stderr.write(f"claw: standard output can't be written: {error.strerror}\n")
-    if code in (1, 141):
+    if code in (1, 130, 141):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered can't fail any more
     sys.exit(code)
 
 
 def _flags(context: click.Context) -> Flags:
     """The options of `claw` and of its command in one; the command's own win."""
+    from dataclasses import replace
+
     from claw.cli.settings import Flags
 
-    above = {} if context.parent is None else vars(_flags(context.parent))
+    above = Flags() if context.parent is None else _flags(context.parent)
     given = {name: value for name, value in context.params.items() if value}
-    known = {name: value for name, value in given.items() if name in Flags.__dataclass_fields__}
-    return Flags(**{**above, **known})
+    return replace(above, **{name: given[name] for name in given if hasattr(above, name)})

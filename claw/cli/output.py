@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 
 from claw.cancel import CancelToken
 from claw.cli.visible import TerminalFilter
 from claw.events import RunEvent, RunFinished, RunResult
+from claw.providers.encoding import strict_json
 from claw.reporter import Reporter
 from claw.wake_pipe import WakePipe
 
@@ -141,7 +141,7 @@ class JSONLinesOutput(Output):
         self._lines: list[str] = []
 
     def on_event(self, event: RunEvent) -> None:
-        self._lines.append(json.dumps(event.to_dict()) + "\n")
+        self._lines.append(strict_json(event.to_dict()) + "\n")
         super().on_event(event)
 
     def flush(self) -> None:
@@ -154,7 +154,7 @@ class EnvelopeOutput(Output):
     """Nothing until the end, then the envelope."""
 
     def on_run_end(self, result: RunResult) -> None:
-        self.stdout.write(json.dumps(result.to_dict()) + "\n")
+        self.stdout.write(strict_json(result.to_dict()) + "\n")
 
 
 def output_for(mode: str, stdout: StandardOutput) -> Output:

@@ -7,14 +7,14 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 
 from claw.errors import ConfigError
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Places:
     """Two folders: the user's settings, and what claw remembers. Naming them creates nothing."""
 

@@ -36,9 +36,12 @@ def preset_name(wanted: str, base_url: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "-", labels[0] if labels else host)[:40]
 
 
-def record_of(name: str, report: Report, key: KeySource, variable: str) -> str:
-    """The table as TOML. `variable` is the one that the key came from, "" where there is none."""
-    return "".join(f"{line}\n" for line in _lines(name, report, key, variable))
+def record_of(name: str, report: Report, source: KeySource, variable: str, key: str | None) -> str:
+    """The table as TOML. `variable` is the one that the key came from, "" where there is none.
+
+    A key_command that spells the key out isn't repeated: no output of claw holds a key.
+    """
+    return "".join(f"{line}\n" for line in _lines(name, report, source, variable, key))
 
 
 def add_record(file: Path, name: str, record: str) -> None:
@@ -62,15 +65,19 @@ def add_record(file: Path, name: str, record: str) -> None:
     write_private(file, after)
 
 
-def _lines(name: str, report: Report, key: KeySource, variable: str) -> Iterator[str]:
+def _lines(
+    name: str, report: Report, source: KeySource, variable: str, key: str | None
+) -> Iterator[str]:
     yield f"[presets.{name}]"
     yield f"base_url = {json.dumps(report.base_url)}"
     if report.dialect != "openai":
         yield f"dialect = {json.dumps(report.dialect)}"
     if variable:
         yield f"key_variable = {json.dumps(variable)}"
-    elif key.command:
-        yield f"key_command = {json.dumps(key.command)}"
+    elif source.command and key and key in source.command:
+        yield "# add your key_command: it holds the key itself, so it isn't shown here"
+    elif source.command:
+        yield f"key_command = {json.dumps(source.command)}"
     if quirks := changed(report.quirks):
         yield ""
         yield f"[presets.{name}.quirks]"

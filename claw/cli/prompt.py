@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from claw.cli.terminal import Terminal
 from claw.errors import ConfigError
+from claw.values import frozen
 
 if TYPE_CHECKING:
     from prompt_toolkit.input import Input
@@ -28,15 +30,25 @@ ReadLine: TypeAlias = Callable[[str, str], str]
 without its end. Called on the main thread."""
 
 
-def line_reader(history: Path, keep: Callable[[str], None]) -> ReadLine:
-    """The best prompt there is. `history` is a file in a private folder; made when needed. keep:
-    gets what was typed behind an Enter, for the next prompt."""
+@frozen
+class Prompt:
+    """How a line is read, and the terminal's modes around it. In these what was typed ahead is
+    taken first, as far as the prompt wouldn't read it by itself."""
+
+    read: ReadLine
+    modes: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+def best_prompt(history: Path, terminal: Terminal) -> Prompt:
+    """The best there is, on a terminal that is held. What was typed behind an Enter is set aside.
+    `history` is a file in a private folder; made when needed."""
     try:
         if os.environ.get("TERM", "dumb") == "dumb":
             raise ImportError("an editor needs a terminal that can move the cursor")
-        return _prompt_toolkit(_kept(history), keep)
+        return Prompt(_prompt_toolkit(_kept(history), keep=terminal.set_aside))
     except ImportError:  # in a file of its own: the two write theirs in different forms
-        return _readline(_kept(history.with_name(f"{history.name}_plain")))
+        plain_history = _kept(history.with_name(f"{history.name}_plain"))
+        return Prompt(_readline(plain_history), terminal.prompt_modes)
 
 
 def continued(read: Callable[[str], str]) -> str:
@@ -67,7 +79,7 @@ def _prompt_toolkit(history: Path | None, keep: Callable[[str], None]) -> ReadLi
     def read(prompt: str, typed: str) -> str:
         try:
             line = session.prompt(prompt, default=typed)
-            keep(_taken_from(session.input))
+            keep(_typed_behind(session.input))
             return line
         except SystemExit:  # a signal, which may have cut short the event loop's own tidying
             output.disable_bracketed_paste()
@@ -81,15 +93,12 @@ def _prompt_toolkit(history: Path | None, keep: Callable[[str], None]) -> ReadLi
     return read
 
 
-def _taken_from(keyboard: Input) -> str:
-    """What prompt_toolkit has read behind the Enter and keeps to itself; it was typed before all
-    that is still in the terminal. A Ctrl-C in it was meant for the turn that didn't begin yet."""
+def _typed_behind(keyboard: Input) -> str:
+    """What prompt_toolkit has read behind the Enter and keeps to itself, the beginning of an
+    arrow key included. It was typed before all that is still in the terminal."""
     from prompt_toolkit.input.typeahead import get_typeahead
 
-    text = "".join(press.data for press in get_typeahead(keyboard))
-    if "\x03" in text:
-        raise KeyboardInterrupt
-    return text
+    return "".join(press.data for press in [*get_typeahead(keyboard), *keyboard.flush_keys()])
 
 
 def _backslash_enter() -> KeyBindings:

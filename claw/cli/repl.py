@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import termios
 import time
 
 from claw.cancel import CancelToken
@@ -10,11 +11,11 @@ from claw.cli import failures
 from claw.cli.ask import Asker
 from claw.cli.assemble import Workbench
 from claw.cli.interrupts import ENDING, EXIT_CTRL_C, EXIT_HANG_UP, ended_by_signals
-from claw.cli.prompt import continued, line_reader
+from claw.cli.prompt import best_prompt, continued
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
 from claw.cli.slash import FILES_FAMILY, State, is_command, run_command
-from claw.cli.terminal import Terminal
+from claw.cli.terminal import CTRL_C, Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import shown
 from claw.errors import ConfigError
@@ -41,7 +42,7 @@ def run_repl(bench: Workbench, terminal: Terminal) -> int:
             code = Repl(bench, terminal).run()
     except SystemExit as leaving:
         code = int(leaving.code or 0)
-    except OSError:
+    except (OSError, termios.error):
         if not terminal.gone:
             raise
     finally:
@@ -59,7 +60,7 @@ class Repl:
         settings = bench.settings
         self._terminal = terminal
         history = bench.places.make_state() / bench.places.history_file.name
-        self._read = line_reader(history, keep=terminal.set_aside)
+        self._prompt = best_prompt(history, terminal)
         paint = painter_for(sys.stderr, color=settings.color)
         asker = Asker(terminal, cwd=settings.cwd, settings=bench.policy, paint=paint)
         reporter = reporter_for(
@@ -77,9 +78,10 @@ class Repl:
         """The loop. SystemExit for TERM and HUP."""
         self._greet()
         while not self._state.over:
-            self._terminal.restore()
             try:
+                self._terminal.hold()  # whatever a tool did to it
                 line = continued(self._line)
+                self._interrupted_at = 0.0
                 if is_command(line):
                     run_command(self._state, line)
                     line, self._state.prompt = self._state.prompt, ""
@@ -103,18 +105,22 @@ class Repl:
 
     def _line(self, prompt: str) -> str:
         """What was typed ahead counts as typed: whole lines are entered, the rest is shown."""
-        ahead, line_end, rest = self._terminal.take_typed_ahead().partition("\n")
-        if line_end:
-            self._terminal.give_back(rest)
-            _say(prompt + ahead)
-            return ahead
-        return self._read(prompt, ahead)
+        with self._prompt.modes():
+            typed, key = self._terminal.take_typed_ahead()
+            if not key:
+                return self._prompt.read(prompt, typed)
+        _say(prompt + typed)
+        if key == CTRL_C:
+            raise KeyboardInterrupt
+        return typed
 
     def _turn(self, prompt: str) -> None:
         bench = self._state.bench
         token = bench.new_token()
         try:
             with turn(token, self._terminal, kill=bench.kill_commands) as ending:
+                if self._terminal.take_ctrl_c():  # typed before it could be a signal
+                    token.cancel("interrupt")
                 self._run(prompt, token)
         except KeyboardInterrupt:
             _say("\n[left at once: what was going on may end a moment later]")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from claw.cli.config import PresetTable, UserConfig, nearest
 from claw.cli.keys import GENERAL_VARIABLE, KeySource
 from claw.errors import ConfigError
 from claw.providers.presets import PRESETS, Preset
+from claw.values import frozen
+
+DEMO = "demo"  # looks like a provider's name, and is a command
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """A value and where it came from, in the user's words; "" is "not set"."""
 
@@ -19,7 +21,7 @@ class Setting:
     source: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Server:
     """A model and all that is needed to ask it, but the key itself."""
 
@@ -41,6 +43,10 @@ def preset_tables(config: UserConfig) -> dict[str, PresetTable]:
 
 def preset_named(wanted: Setting, tables: Mapping[str, PresetTable]) -> PresetTable:
     """The preset of that name, or ConfigError with the nearest one."""
+    if wanted.value == DEMO and DEMO not in tables:
+        raise ConfigError(
+            f"{wanted.source}: the demo's scripted model plays its own task alone: run `claw demo`"
+        )
     if wanted.value not in tables:
         hint = nearest(wanted.value, tables) or f"; known: {', '.join(tables)}"
         raise ConfigError(f'{wanted.source}: no provider is named "{wanted.value}"{hint}')

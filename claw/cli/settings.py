@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from claw.cli.config import PresetTable, UserConfig
@@ -20,12 +20,13 @@ from claw.cli.servers import (
 )
 from claw.errors import ConfigError
 from claw.providers.presets import GENERIC, Preset
+from claw.values import frozen
 
 DEFAULT_MAX_STEPS = 50
 LONGEST_TIMEOUT = 10_000_000.0  # seconds; a lock can't wait much longer
 
 
-@dataclass(frozen=True)
+@frozen
 class Flags:
     """What was given on the command line; None and "" are "not given"."""
 
@@ -51,7 +52,7 @@ class Flags:
     no_color: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Settings:
     """All that a run needs to know but the key itself. `sources` tells where a value came from."""
 

@@ -15,6 +15,7 @@ from claw.engine import Engine
 from claw.messages import Usage
 from claw.tools.base import ToolRegistry
 from claw.tools.undo import undo_in
+from claw.values import frozen
 
 FILES_FAMILY = "files"
 GO = "Go ahead and do it."
@@ -46,7 +47,7 @@ class State:
 Run: TypeAlias = Callable[[State, str], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SlashCommand:
     """`run(state, argument)`: the argument is what stands behind the name."""
 

@@ -2,21 +2,30 @@
 
 Each change of modes is a context manager that takes back exactly what it changed, so the modes
 are as before on every way out that Python sees; `restore` is for the one it doesn't see.
+
+A conversation goes back and forth between a prompt and a turn, and a Ctrl-C may be typed at any
+instant of it. As a signal it can only be heeded by who is ready for it: between the two it would
+be lost, or hit what comes next. So between the two the terminal makes no signals (`hold`): a
+Ctrl-C is a byte, in its place among the keys. Whoever switches the signals on is ready for them,
+and then looks at what was typed before: a Ctrl-C in there was meant for them, too.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TextIO
+from typing import Any, TextIO
 
 from claw.cli.visible import shown
 
 LOCAL_FLAGS = 3  # index in what tcgetattr gives
+CTRL_C = "\x03"
+ENTER = "\n"
 
 
 class Terminal:
@@ -31,8 +40,9 @@ class Terminal:
         self._stream = stream
         self.can_ask = can_ask
         self.shows = shows
-        self._typed_ahead = ""
+        self._typed_ahead = b""
         self._at_start = termios.tcgetattr(fd) if can_ask else None
+        self._in_force: list[Any] | None = None
 
     @classmethod
     def of_process(cls) -> Terminal:
@@ -58,13 +68,14 @@ class Terminal:
     def turn_modes(self) -> Iterator[None]:
         """For a turn: what is typed is kept for later, and isn't echoed into the output.
 
-        With NOFLSH a Ctrl-C leaves the typed-ahead text in the terminal's queue. Lines are still
-        the terminal's: this is no raw mode.
+        With NOFLSH a Ctrl-C leaves the typed-ahead text in the terminal's queue. Lines and signals
+        are the terminal's, as at the start: this is no raw mode.
         """
-        if not (self.can_ask and self.shows and self._in_foreground()):
+        if not (self._at_start and self.shows and self._in_foreground()):
             yield
             return
-        with self._flags(on=termios.NOFLSH, off=termios.ECHO):
+        signals_and_lines = self._at_start[LOCAL_FLAGS] & (termios.ISIG | termios.ICANON)
+        with self._flags(on=termios.NOFLSH | signals_and_lines, off=termios.ECHO):
             yield
 
     @contextmanager
@@ -79,12 +90,46 @@ class Terminal:
         with self._flags(on=termios.ICANON | termios.ECHO):
             yield
 
+    @contextmanager
+    def prompt_modes(self) -> Iterator[None]:
+        """For a prompt that leaves Ctrl-C to the terminal, where it is a KeyboardInterrupt.
+
+        It drops what was typed, as the terminal would do itself without NOFLSH, but not between
+        the moment when readline sees that there is a key and the one when it reads: it would wait
+        there for the next one, and heed no signal.
+        """
+        on = termios.ISIG | termios.ICANON | termios.ECHO | termios.NOFLSH
+        with self._flags(on=on):
+            self.set_aside_typed_ahead()
+            try:
+                yield
+            except KeyboardInterrupt:
+                termios.tcflush(self.fd, termios.TCIFLUSH)
+                raise
+
+    def hold(self) -> None:
+        """Between a prompt and a turn, until the next change: nothing is echoed, and every key
+        is kept, the ones that would be signals as well. `restore` ends it."""
+        if self._at_start is None:
+            return
+        modes = list(self._at_start)
+        modes[LOCAL_FLAGS] |= termios.NOFLSH
+        modes[LOCAL_FLAGS] &= ~(termios.ISIG | termios.ICANON | termios.ECHO)
+        self._set(termios.TCSANOW, modes)
+
+    def renew_modes(self) -> None:
+        """After the process was stopped: a shell had the terminal, and may have left it with
+        other modes than those in force. From any thread."""
+        if self._in_force is not None and self._in_foreground():
+            with suppress(termios.error):
+                self._set(termios.TCSANOW, self._in_force)
+
     def restore(self) -> None:
         """The modes of the start, at once. From any thread; nothing if the window is closed."""
         if self._at_start is None:
             return
         with suppress(termios.error):
-            termios.tcsetattr(self.fd, termios.TCSANOW, self._at_start)
+            self._set(termios.TCSANOW, self._at_start)
 
     def set_aside_typed_ahead(self) -> bool:
         """What waits in the terminal's queue belongs to the next prompt, not to a question.
@@ -95,21 +140,27 @@ class Terminal:
             if not piece:
                 break
             data += piece
-        self.set_aside(data.decode("utf-8", "ignore"))
+        self._typed_ahead += data
         return bool(data)
 
     def set_aside(self, text: str) -> None:
         """Keys that were read and belong to the next prompt."""
-        self._typed_ahead += text
+        self._typed_ahead += text.encode("utf-8", "surrogateescape")
 
-    def take_typed_ahead(self) -> str:
-        """What was set aside, as a prompt may show it; each line end is an Enter."""
-        text, self._typed_ahead = self._typed_ahead, ""
-        return shown(text.replace("\r", "\n"))
+    def take_ctrl_c(self) -> bool:
+        """Whether there is a Ctrl-C among all the keys typed until now; it is taken from them."""
+        self.set_aside_typed_ahead()
+        ctrl_c = CTRL_C.encode()
+        found = ctrl_c in self._typed_ahead
+        self._typed_ahead = self._typed_ahead.replace(ctrl_c, b"")
+        return found
 
-    def give_back(self, text: str) -> None:
-        """Puts text that a prompt could not use yet in front of what was set aside."""
-        self._typed_ahead = text + self._typed_ahead
+    def take_typed_ahead(self) -> tuple[str, str]:
+        """What was set aside up to the first ENTER or CTRL_C, as a prompt may show it, and which
+        of the two came then, or "" if neither did. What stands behind it is still set aside."""
+        typed = self._typed_ahead.replace(b"\r", ENTER.encode())
+        text, key, self._typed_ahead = re.split(rb"([\n\x03])|\Z", typed, maxsplit=1)
+        return shown(text.decode("utf-8", "ignore")), (key or b"").decode()
 
     def abandon(self) -> None:
         """After the window was closed: what is still buffered goes nowhere, so that exiting
@@ -128,13 +179,16 @@ class Terminal:
     @contextmanager
     def _flags(self, *, on: int = 0, off: int = 0) -> Iterator[None]:
         """Local flags switched for a while. TCSADRAIN: never flushes what was typed."""
-        modes = termios.tcgetattr(self.fd)
-        before = modes[LOCAL_FLAGS]
-        modes[LOCAL_FLAGS] = (before | on) & ~off
-        termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
+        before = termios.tcgetattr(self.fd)
+        modes = list(before)
+        modes[LOCAL_FLAGS] = (before[LOCAL_FLAGS] | on) & ~off
+        self._set(termios.TCSADRAIN, modes)
         try:
             yield
         finally:
             with suppress(termios.error):  # the window may be closed by now
-                modes[LOCAL_FLAGS] = before
-                termios.tcsetattr(self.fd, termios.TCSADRAIN, modes)
+                self._set(termios.TCSADRAIN, before)
+
+    def _set(self, when: int, modes: list[Any]) -> None:
+        self._in_force = modes
+        termios.tcsetattr(self.fd, when, modes)

@@ -27,5 +27,6 @@ def turn(
         if kill is not None:
             kill()
 
-    with armed(cancel, last_resort=last_resort) as ending, terminal.turn_modes():
+    signals = armed(cancel, last_resort=last_resort, resumed=terminal.renew_modes)
+    with signals as ending, terminal.turn_modes():
         yield ending

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
 from claw.demo.project import BUG, FILES, FIX, MODULE, TESTS
+from claw.values import frozen
 
 TASK = "The tests of this project fail. Find out why, and fix it."
 USED_TOOLS = ("read_file", "bash", "edit_file")
@@ -25,7 +25,7 @@ class ScriptFailed(Exception):
     """What was sent is wrong; the message says what, in words for the demo's user."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A tool call the model asks for."""
 
@@ -33,7 +33,7 @@ class Call:
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reply:
     """One answer of the model: text, then calls."""
 
@@ -146,7 +146,7 @@ def expect(right: bool, words: str, result: str) -> None:
         raise ScriptFailed(f"{words}; the result is {result[:200]!r}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scene:
     """One reply of the story; `when_denied` is said when the calls before it were not allowed."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 from claw.demo.script import Reply
+from claw.values import frozen
 
 MODEL = "scripted-demo"
 FRAGMENT_CHARS = 7
@@ -26,7 +26,7 @@ FRAGMENT_S = 0.02
 ODD_PLACES = re.compile(rb"(?<=[\xc0-\xff\\\r])")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Burst:
     """What is sent together: `pieces` are written one by one, after a pause of `pause` seconds."""
 

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from claw.approval import Approver, Decision
 from claw.channel import Channel
-from claw.engine.limits import calls_are_whole
+from claw.engine.limits import CALLS_OF_A_REPLY, calls_are_whole
 from claw.engine.run import TICK_S, Batch, Run, Waiting
 from claw.engine.work import LiveOutput, Work
 from claw.errors import ToolError
-from claw.events import RunEvent, RunStatus, ToolFinished, ToolProgress, ToolStarted
+from claw.events import Notice, RunEvent, RunStatus, ToolFinished, ToolProgress, ToolStarted
 from claw.messages import Message
 from claw.session import NOT_RUN
 from claw.tools.base import PreviewFunction, Tool, ToolContext, ToolRegistry
 from claw.tools.schema import problem_with
+from claw.values import frozen
 
 TOGETHER = 8
 ENDING_WORDS = {
     RunStatus.LOOP: "not run: the same call came three times in a row, so the turn was ended",
     RunStatus.NEEDS_APPROVAL: "not run: approval was needed, and there was nobody to ask",
 }
+TOO_MANY = f"not run: too many calls in one reply, {CALLS_OF_A_REPLY} at most"
 
 News: TypeAlias = tuple[Work, bool]
 """A work has output to take (False), or has its result (True)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CallRules:
     """What the engine's owner decided about calls."""
 
@@ -47,13 +49,19 @@ def answer_calls(
     """Answers every call of `message`; returns the status that ends the run, or None.
 
     Calls run in order, one after the other; read-only ones that stand together run together. All
-    calls of a group are judged and asked about before the first of them runs.
+    calls of a group are judged and asked about before the first of them runs. Those beyond
+    CALLS_OF_A_REPLY are refused.
     """
     works = [Work(call, rules.tools.get(call.name)) for call in message.tool_calls]
     if not calls_are_whole(message):
         for work in works:
             work.refuse(_cut_words(message))
             yield [ToolStarted(work.call), _finished(work)]
+    elif beyond := works[CALLS_OF_A_REPLY:]:
+        for work in beyond:  # not told one by one: there may be thousands
+            work.refuse(TOO_MANY)
+        words = f"the model made {len(works):,} calls in one reply"
+        yield [Notice(f"{words}: those after the first {CALLS_OF_A_REPLY} are not run")]
     end: RunStatus | None = None
     for group in _groups([work for work in works if work.result is None]):
         if end is None:

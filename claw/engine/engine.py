@@ -10,7 +10,7 @@ from claw.approval import Approver, deny_all
 from claw.cancel import CancelToken
 from claw.engine.calls import CallRules, answer_calls
 from claw.engine.environment import without_keys
-from claw.engine.limits import verdict
+from claw.engine.limits import is_paused, verdict
 from claw.engine.reply import read_reply
 from claw.engine.run import Batch, Run
 from claw.engine.stream import RunStream
@@ -27,11 +27,15 @@ class Engine:
     at once, each on the thread that started it, each with its own Session and CancelToken.
 
     approver: asked about every call (claw.approval). on_repeat: asked for the third identical call
-    in a row; None ends the run with LOOP. steering: called after each tool message; what it
-    returns becomes user messages; it is called on the thread that called `run`, and what it
-    raises ends the run. max_steps: model replies a run may take. max_tokens: limit of
-    one reply. buffer: events that may wait between the reader and the engine. env: what tools
-    give to child processes (os.environ by default), always without the keys of model servers.
+    in a row; None ends the run with LOOP. steering: what the user said meanwhile. max_steps: model
+    replies a run may take. max_tokens: limit of one reply. buffer: events that may wait between
+    the reader and the engine. env: what tools give to child processes (os.environ by default),
+    always without the keys of model servers. Of one reply no more than 128 calls are run.
+
+    Contract: approver, on_repeat and steering are called on the thread that called `run`, and may
+    block; a cancel is heeded when they return. What they raise ends the run, and is raised by it;
+    for the exceptions see Approver. What on_repeat allows, `approver` is asked about next.
+    `steering` is called after each tool message; what it returns becomes user messages, in order.
     """
 
     def __init__(
@@ -103,7 +107,7 @@ class Engine:
             run.steps += 1
             message = yield from read_reply(run, self.provider, self._request(session), self.buffer)
             run.add_reply(message)
-            yield [*_text_complete(message), StepFinished(message.usage)]
+            yield [*_text_complete(run, message), StepFinished(message.usage)]
             if message.tool_calls:
                 end = yield from answer_calls(run, rules, message)
                 if end is not None:
@@ -112,7 +116,7 @@ class Engine:
             if status is not None:
                 return status
             cut_before = message.stop_reason in (StopReason.MAX_TOKENS, StopReason.OTHER)
-            for line in self.steering() if self.steering else ():
+            for line in self.steering() if self.steering and message.tool_calls else ():
                 session.append(Message.user(line))
         return RunStatus.MAX_STEPS
 
@@ -132,5 +136,6 @@ class Engine:
         )
 
 
-def _text_complete(message: Message) -> list[TextComplete]:
-    return [TextComplete(message.text)] if message.text else []
+def _text_complete(run: Run, message: Message) -> list[TextComplete]:
+    """Told once an answer is whole; one that was paused goes on in the next message."""
+    return [TextComplete(run.answer)] if run.answer and not is_paused(message) else []

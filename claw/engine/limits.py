@@ -10,6 +10,7 @@ from claw.events import RunStatus
 from claw.messages import Message, StopReason, ToolCall
 
 IDENTICAL_CALLS = 3
+CALLS_OF_A_REPLY = 128  # that are run; a model that wants more has lost its way
 WHOLE = (None, StopReason.END_TURN, StopReason.TOOL_USE)
 CUT = (StopReason.MAX_TOKENS, StopReason.OTHER)
 FULL_CONTEXT = ("model_context_window_exceeded", "model_length")  # Anthropic's and Mistral's words
@@ -21,6 +22,13 @@ def calls_are_whole(message: Message) -> bool:
     The presence of calls decides between `stop` and `tool_calls`; servers confuse the two.
     """
     return message.stop_reason in WHOLE
+
+
+def is_paused(message: Message) -> bool:
+    """Whether the answer goes on in the next assistant message: the server paused in a long turn
+    of its own tools (platform.claude.com, "Server tools"). What is sent after calls of ours is
+    another answer."""
+    return message.stop_reason is StopReason.PAUSE and not message.tool_calls
 
 
 def verdict(message: Message, *, cut_before: bool) -> RunStatus | None:

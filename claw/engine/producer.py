@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator
 from contextlib import closing
 from threading import Thread
@@ -11,9 +10,8 @@ from claw.cancel import CancelToken
 from claw.channel import Channel
 from claw.errors import Cancelled, ClawError, ProviderError
 from claw.events import Completed, Failed, StreamEvent
+from claw.log import log
 from claw.providers.base import ModelRequest, Provider, StreamingProvider
-
-log = logging.getLogger("claw")
 
 
 class Producer:
@@ -62,7 +60,7 @@ def _produce(
     except ClawError as error:
         channel.send(Failed(error))
     except Exception as error:
-        log.debug("the provider raised", exc_info=True)
+        log().debug("the provider raised", exc_info=True)
         words = f"{type(provider).__name__} raised {type(error).__name__}: {error}"
         channel.send(Failed(ProviderError(f"{words} (a fault of the provider's code)")))
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from dataclasses import replace
 from typing import cast
 
 from claw.engine.producer import Producer
@@ -20,6 +21,7 @@ def read_reply(
     run: Run, provider: Provider | StreamingProvider, request: ModelRequest, buffer: int
 ) -> Generator[Batch, None, Message]:
     """Yields the deltas, returns the whole message. Raises ProviderError or Cancelled."""
+    request = replace(request, on_partial_usage=run.lost_usage.append)
     if run.producer is not None:
         run.producer.join(KEEP_ALIVE_S)  # its connection may be about to be free for this request
     run.producer = Producer(provider, request, run.token, buffer=buffer)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from claw.cancel import CancelToken
-from claw.engine.limits import Repeats
+from claw.engine.limits import Repeats, is_paused
 from claw.engine.producer import Producer
 from claw.engine.work import Work
 from claw.errors import ClawError
 from claw.events import CallSummary, RunEvent, RunResult, RunStatus, ToolFinished
 from claw.messages import Message, ToolCall, ToolResult, Usage
 from claw.session import Session
+from claw.values import frozen
 
 TICK_S = 0.5
 TOOL_GRACE_S = 1.0
@@ -22,7 +22,7 @@ PRODUCER_GRACE_S = 0.25
 CANCELS = (RunStatus.CANCELLED, RunStatus.DEADLINE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """Told between batches while nothing comes: for `Reporter.on_tick`."""
 
@@ -34,7 +34,13 @@ Batch: TypeAlias = Sequence[RunEvent] | Waiting
 
 
 class Run:
-    """What one run knows. Touched by the engine's thread alone, `abandoned` excepted."""
+    """What one run knows. Touched by the engine's thread alone, but for `abandoned` and
+    `lost_usage`.
+
+    answer: the text of the last assistant message; where the server paused, that of all parts of
+    the answer, which stay messages of their own in the history.
+    lost_usage: of replies that never became whole; the producer's thread adds to it.
+    """
 
     def __init__(self, session: Session, cancel: CancelToken | None, *, ticks: bool) -> None:
         self.session = session
@@ -42,6 +48,8 @@ class Run:
         self.ticks = ticks
         self.steps = 0
         self.usage = Usage()
+        self.lost_usage: list[Usage] = []
+        self.answer = ""
         self.shown: list[str] = []
         self.repeats = Repeats()
         self.works: Sequence[Work] = ()
@@ -60,6 +68,8 @@ class Run:
     def add_reply(self, message: Message) -> None:
         """A whole assistant message becomes part of the conversation."""
         self.session.append(message)
+        goes_on = self.last is not None and is_paused(self.last)
+        self.answer = self.answer + message.text if goes_on else message.text
         self.last = message
         self.shown.clear()
         self.usage += message.usage or Usage()
@@ -79,10 +89,10 @@ class Run:
             status=status,
             stop_reason=last.stop_reason if last else None,
             stop_word=last.stop_word if last else "",
-            text=last.text if last else "",
+            text=self.answer,
             partial_text="".join(self.shown),
             steps=self.steps,
-            usage=self.usage,
+            usage=sum(self.lost_usage, self.usage),
             tool_calls=tuple(self._summaries),
             cancel_reason=self.token.reason if status in CANCELS else None,
             error=error,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -12,11 +11,10 @@ from threading import Lock, Thread
 from typing import Any
 
 from claw.errors import Cancelled, ToolError
+from claw.log import log
 from claw.messages import ToolCall, ToolResult
 from claw.session import NOT_RUN
 from claw.tools.base import Tool, ToolContext, ToolOutput
-
-log = logging.getLogger("claw")
 
 LIVE_OUTPUT_CHARS = 64_000
 
@@ -150,7 +148,7 @@ class Work:
         except Cancelled:
             return self._interrupted("interrupted")
         except (Exception, SystemExit) as error:
-            log.debug("the tool %s raised", self.call.name, exc_info=True)
+            log().debug("the tool %s raised", self.call.name, exc_info=True)
             return self.failure(f"the tool itself failed: {type(error).__name__}: {error}")
         if isinstance(output, ToolOutput):
             self.details = output.details

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
+
+from claw.values import frozen
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -106,7 +107,7 @@ EXPANDED = re.compile(r"[*?\[{~]")
 EXPANDED_BUT_BRACES = re.compile(r"[*?\[~]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandLine:
     """What a line runs.
 

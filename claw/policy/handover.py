@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from claw.policy.command_line import KEYWORDS, UNKNOWN, Words, parse, word_set
+from claw.values import frozen
 
 DEEPEST = 8
 SHELLS = word_set("sh bash dash zsh ksh mksh ash rbash fish")
@@ -15,7 +15,7 @@ SETTING = re.compile(r"\w+=.*", re.DOTALL)
 DURATION = re.compile(r"\d+(\.\d+)?[smhd]?")
 
 
-@dataclass(frozen=True)
+@frozen
 class Wrapper:
     """A program that runs the command in its arguments.
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from claw.policy.command_line import Words
+from claw.values import frozen
 
 NUMBER = re.compile(r"-\d+")
 
 
-@dataclass(frozen=True)
+@frozen
 class Options:
     """What a read-only command may be given.
 

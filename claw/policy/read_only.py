@@ -14,16 +14,16 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from claw.policy.command_line import Words
 from claw.policy.handover import without_timeout
 from claw.policy.options import knows, leading_in, operands_of, options
+from claw.values import frozen
 
 NOT_FILES = ("/dev", "/proc", "/sys")
 
 
-@dataclass(frozen=True)
+@frozen
 class Reading:
     """problem: why the command isn't surely one that only reads, "" if it is. paths: what it reads,
     as it is spelled."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
+
+from claw.values import frozen
 
 Rule: TypeAlias = tuple[str, ...]
 """The whole words at the start of a simple command, such as ("git", "status")."""
@@ -26,7 +27,7 @@ class Kind(str, Enum):
     OTHER = "other"
 
 
-@dataclass(frozen=True)
+@frozen
 class Request:
     """A call. command_line: what a COMMAND runs. caution, protected: what its tool says about this
     very call (see Tool), "" for nothing."""
@@ -39,7 +40,7 @@ class Request:
     protected: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class PolicySettings:
     """What the user decided.
 
@@ -61,7 +62,7 @@ class PolicySettings:
     folders: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """answer, and why, in words for people.
 

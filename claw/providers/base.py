@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from claw.cancel import CancelToken
 from claw.events import StreamEvent
-from claw.messages import Message
+from claw.messages import Message, Usage
 from claw.tools.base import Tool
+from claw.values import frozen
+
+OnPartialUsage: TypeAlias = Callable[[Usage], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class ModelRequest:
-    """One question to a model. `max_tokens` limits the reply; None leaves it to the provider."""
+    """One question to a model. `max_tokens` limits the reply; None leaves it to the provider.
+
+    on_partial_usage: for what a reply cost that never became whole (it was cancelled, it broke
+    off); a whole one has its usage in the Message.
+
+    Contract: a provider may call it, on the thread that it is iterated on, each time that a reply
+    comes to nothing after the server told some counts. It returns at once and doesn't raise.
+    """
 
     messages: Sequence[Message]
     tools: Sequence[Tool] = field(default=(), kw_only=True)
     system: str = field(default="", kw_only=True)
     max_tokens: int | None = field(default=None, kw_only=True)
+    on_partial_usage: OnPartialUsage | None = field(
+        default=None, kw_only=True, compare=False, repr=False
+    )
 
 
 @runtime_checkable

@@ -7,13 +7,12 @@ the body the same from turn to turn, byte by byte, which the servers' prompt cac
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from claw.messages import Message, ReasoningBlock, ToolCall
 from claw.providers.base import ModelRequest
-from claw.providers.encoding import sendable_name, to_json
+from claw.providers.encoding import sendable_name, strict_json, to_json
 from claw.providers.openai_reasoning import reasoning_keys
 from claw.providers.quirks import Quirks
 from claw.tools.base import Tool
@@ -21,6 +20,7 @@ from claw.tools.base import Tool
 Params = Mapping[str, Any]
 
 CLAWS_OWN = ("model", "messages", "tools", "stream")  # can't be changed by params
+LIMITS = ("max_tokens", "max_completion_tokens")  # the two names for that of the reply
 PLACEHOLDER = "(no answer)"  # an assistant message without content is refused by most servers
 USER_START = b'{"role":"user","content":"'
 USER_BETWEEN = rb"\n\n"  # inside a JSON string
@@ -35,6 +35,9 @@ def encode_request(request: ModelRequest, model: str, params: Params, quirks: Qu
     if request.max_tokens is not None:
         fields[quirks.max_tokens_field] = request.max_tokens
     fields |= {name: value for name, value in params.items() if name not in CLAWS_OWN}
+    for name in LIMITS if quirks.output_limit else ():
+        if isinstance(asked := fields.get(name), int):
+            fields[name] = min(asked, quirks.output_limit)
     fields["stream"] = True
     if request.tools and quirks.tools:
         fields["tools"] = [tool_schema(tool) for tool in request.tools]
@@ -114,7 +117,7 @@ def _assistant(message: Message, quirks: Quirks) -> dict[str, Any]:
 
 def _call(call: ToolCall, quirks: Quirks) -> dict[str, Any]:
     """Unusable arguments go back as {}: cut JSON in a history makes some servers fail for ever."""
-    arguments = "{}" if call.error is not None else json.dumps(call.arguments, ensure_ascii=False)
+    arguments = "{}" if call.error is not None else strict_json(call.arguments, ensure_ascii=False)
     sent = {
         "id": call.id,
         "type": "function",

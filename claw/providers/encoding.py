@@ -12,8 +12,17 @@ LONGEST_NAME = 64
 
 def to_json(value: Any) -> bytes:
     """Compact JSON; what isn't Unicode (half a surrogate pair from a file) becomes "?"."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = strict_json(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
+
+
+def strict_json(value: Any, **options: Any) -> str:
+    """`json.dumps`, as the standard has it: null stands for NaN and Infinity, which aren't JSON."""
+    try:
+        return json.dumps(value, allow_nan=False, **options)
+    except ValueError:
+        finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
+        return json.dumps(finite, **options)
 
 
 def sendable_name(name: str) -> str:

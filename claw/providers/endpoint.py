@@ -1,27 +1,22 @@
 """Where a provider sends its requests, checked when it is made: URL, key, headers, clocks.
 
 What is wrong here is the user's to mend, so each check is a ConfigError of one line. Keys and
-header values are never part of it, and `masked` takes them out of everything a server sends back.
+header values are never part of it.
 """
 
 from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import takewhile
+from dataclasses import field
 from urllib.parse import urlsplit
 
-from claw.errors import ClawError, ConfigError, ProviderError
+from claw.errors import ConfigError
 from claw.providers.guard import Resolver
-
-SHORTEST_PART = 12  # characters of a secret that are worth masking by themselves
-SHORTEST_SECRET = 8  # "none", "ollama" and the like are placeholders, and ordinary words
-SECRET_HEADERS = ("auth", "key", "token", "secret", "cookie")
-MASK = "[key]"
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Clocks:
     """Seconds. connect: look-up, connect, TLS handshake each. idle: without a single byte.
     progress: without anything that belongs to the reply, though pings come."""
@@ -31,17 +26,19 @@ class Clocks:
     progress: float = 900.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Endpoint:
     """One address with all that a request needs beside its body.
 
-    proxies: as requests takes them, instead of the environment's. verify: True, False, or the path
-    of a CA bundle. resolver: looks names up, in the way of `socket.getaddrinfo`.
+    secrets: what must never be shown. key: the key, however short. proxies: as requests takes
+    them, instead of the environment's. verify: True, False, or the path of a CA bundle. resolver:
+    looks names up, in the way of `socket.getaddrinfo`.
     """
 
     url: str
     headers: Mapping[str, str] = field(repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    key: str | None = field(default=None, repr=False)
     clocks: Clocks = Clocks()
     verify: bool | str = True
     proxies: Mapping[str, str] | None = field(default=None, repr=False)
@@ -94,46 +91,6 @@ def checked_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
         if not name or not _fits_a_header(name) or not _fits_a_header(value.replace(" ", "")):
             raise ConfigError(f"the header {name!r} holds a character that HTTP can't carry")
     return dict(headers or {})
-
-
-def secrets_of(key: str | None, headers: Mapping[str, str]) -> tuple[str, ...]:
-    """What must never be shown: the key, and what stands in headers that look like one."""
-    values = [
-        value.split()[-1]
-        for name, value in headers.items()
-        if value.strip() and any(part in name.lower() for part in SECRET_HEADERS)
-    ]
-    found = {value for value in [key or "", *values] if len(value) >= SHORTEST_SECRET}
-    return tuple(sorted(found, key=len, reverse=True))
-
-
-def masked(error: ProviderError, secrets: tuple[str, ...]) -> ProviderError:
-    """`error` without the secrets that a server put into its words."""
-
-    data = error.to_dict()
-    cleaned = {
-        name: without_secrets(value, secrets) if isinstance(value, str) else value
-        for name, value in data.items()
-    }
-    if cleaned == data:
-        return error
-    replacement = ClawError.from_dict(cleaned)
-    assert isinstance(replacement, ProviderError)
-    return replacement
-
-
-def without_secrets(text: str, secrets: tuple[str, ...]) -> str:
-    """`text` with each secret masked, and its beginning where a limit has cut the rest off."""
-    for secret in secrets:
-        text = text.replace(secret, MASK)
-        while (place := text.find(secret[:SHORTEST_PART])) >= 0:
-            rest = text[place:]
-            same = sum(
-                1
-                for _ in takewhile(lambda pair: pair[0] == pair[1], zip(rest, secret, strict=False))
-            )
-            text = text[:place] + MASK + rest[same:]
-    return text
 
 
 def _fits_a_header(text: str) -> bool:

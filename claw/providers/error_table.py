@@ -11,7 +11,6 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from requests.exceptions import InvalidHeader, InvalidProxyURL, InvalidURL
 from urllib3.exceptions import DecodeError, LocationValueError, ProxyError
@@ -30,12 +29,15 @@ from claw.errors import (
     RateLimitError,
     ReadTimeout,
 )
-from claw.providers.endpoint import Endpoint, without_secrets
+from claw.providers.advice import advice_for
+from claw.providers.endpoint import Endpoint
+from claw.providers.masking import without_secrets
 from claw.providers.retry import retry_after
-from claw.providers.server_errors import ServerFault, read_error_text
+from claw.providers.server_errors import read_error_text
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """A foreign exception (with this errno, where one is given) and the words for it.
 
@@ -90,24 +92,6 @@ STATUS_ERRORS: Mapping[int, type[HTTPStatusError]] = {
     503: OverloadedError,
     529: OverloadedError,
 }
-ADVICE: Mapping[int, str] = {
-    401: "Check the API key.",
-    402: "The account has no money left for this.",
-    403: "The key may not use this model or this address.",
-    404: "Check the model's name and the base URL (`claw models` lists the names).",
-    405: "Check the base URL: nothing answers to POST there.",
-    413: "The request is too big for this server.",
-    429: "Too many requests: wait a little.",
-    503: "The server is busy or still starting: try again in a moment.",
-    529: "The server is overloaded: try again later.",
-}
-REFUSED = "The request was refused; the same one would be refused again."
-SERVERS_FAULT = "The fault is the server's, or that of a proxy before it."
-QUOTA_USED_UP = "Waiting won't help: see the account's plan and billing."
-TOO_LONG = (
-    "The conversation is too long for this model: shorten it, or take one with a longer context."
-)
-NO_API = "That is no model server: check the base URL (`claw doctor URL` tries others)."
 BODY_KEPT = 2000
 
 
@@ -162,23 +146,13 @@ def bad_status(
     kind = STATUS_ERRORS.get(status, HTTPStatusError)
     words = fault.words.rstrip(". ") or "no reason given"
     return (ContextLengthError if fault.context_overflow else kind)(
-        f"{endpoint.host} answered {status}: {words}. {_advice(status, fault)}",
+        f"{endpoint.host} answered {status}: {words}. {advice_for(status, fault)}",
         status=status,
         body=body[:BODY_KEPT],
         retryable=status in RETRYABLE_STATUSES and not (fault.quota or fault.context_overflow),
         retry_after=retry_after(headers),
         context_overflow=fault.context_overflow,
     )
-
-
-def _advice(status: int, fault: ServerFault) -> str:
-    if fault.context_overflow:
-        return TOO_LONG
-    if fault.quota:
-        return QUOTA_USED_UP
-    if fault.is_page and status in (400, 404, 405):
-        return NO_API
-    return ADVICE.get(status) or (SERVERS_FAULT if status >= 500 else REFUSED)
 
 
 def _wrapped_in(error: BaseException) -> Iterator[BaseException]:

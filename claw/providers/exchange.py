@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from claw.cancel import CancelToken
 from claw.errors import Cancelled, ProviderError, ReadTimeout, StreamStalled
 from claw.events import Completed, StreamEvent
-from claw.providers.endpoint import Endpoint, masked
+from claw.providers.base import OnPartialUsage
+from claw.providers.endpoint import Endpoint
 from claw.providers.guard import SocketGuard
+from claw.providers.masking import masked
 from claw.providers.reply import ReplyReader
 from claw.providers.transport import Reply, Transport
 
@@ -23,6 +25,7 @@ class HTTPExchange:
 
     Raises ProviderError where there is no reply (the secrets masked), ConfigError where there
     can't be one. Ends without Completed only once `cancel` fired. For one thread.
+    on_partial_usage: see ModelRequest.
     """
 
     def __init__(
@@ -32,12 +35,14 @@ class HTTPExchange:
         body: bytes,
         reader: ReplyReader,
         cancel: CancelToken,
+        on_partial_usage: OnPartialUsage | None = None,
     ) -> None:
         self._transport = transport
         self._endpoint = endpoint
         self._body = body
         self._reader = reader
         self._cancel = cancel
+        self._on_partial_usage = on_partial_usage
 
     @property
     def began(self) -> bool:
@@ -58,9 +63,12 @@ class HTTPExchange:
             return
         except ProviderError as error:
             if not self._cancel.cancelled:  # else the error is only what the cancel looked like
-                raise masked(error, self._endpoint.secrets) from error.__cause__
+                raise masked(error, self._endpoint.secrets, self._endpoint.key) from error.__cause__
         finally:
             guard.close()
+            usage = self._reader.usage
+            if self._on_partial_usage is not None and usage is not None:
+                self._on_partial_usage(usage)
 
     def _events(self, reply: Reply, armed: float) -> Iterator[StreamEvent]:
         """`armed`: the read timeout that the connection has."""
@@ -94,7 +102,9 @@ class HTTPExchange:
             broken = error
         if cancel.cancelled:
             return
-        yield Completed(reader.finish(broken))
+        message = reader.finish(broken)
+        self._on_partial_usage = None  # its usage is the message's
+        yield Completed(message)
         _read_to_the_end(reply)
 
     def _patience(self, since_progress: float) -> tuple[float, bool]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import pairwise
 
 from claw.cancel import CancelToken
 from claw.errors import ClawError, ProviderError
 from claw.events import Failed, Retrying, StreamEvent
+from claw.providers.advice import without_advice
 from claw.providers.base import ModelRequest, StreamingProvider
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """A model that may be asked. `name` is what the user calls it: "deepseek:deepseek-chat"."""
 
@@ -52,7 +53,7 @@ class FallbackProvider:
                 tries, failure = yield from _until_it_fails(events)
             if failure is None or cancel.cancelled:
                 return
-            yield Retrying(tries, 0.0, failure, f"with {following.name}")
+            yield Retrying(tries, 0.0, without_advice(failure), f"with {following.name}")
 
     def close(self) -> None:
         """Closes the choices' idle connections."""

@@ -42,6 +42,12 @@ from claw.cancel import CancelToken
 
 AddressInfo: TypeAlias = tuple[Any, ...]
 Resolver: TypeAlias = Callable[..., Sequence[AddressInfo]]
+"""Looks a name up, called and answering as `socket.getaddrinfo`.
+
+Contract: it is called on a thread of its own for each look-up, by several requests at once, and
+may block: once its request is cancelled or its time is up, it is left behind and its answer is
+dropped. It raises socket.gaierror for a name that it doesn't find.
+"""
 
 _active: ContextVar[SocketGuard] = ContextVar("claw_active_guard")
 RESET_ON_CLOSE = struct.pack("ii", 1, 0)

@@ -21,14 +21,13 @@ from claw.providers.endpoint import (
     checked_clocks,
     checked_headers,
     checked_key,
-    secrets_of,
 )
 from claw.providers.guard import Resolver
 from claw.providers.manner import Manner, Remedy
+from claw.providers.masking import secrets_of
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.reply import ReplyReader
 from claw.providers.retry import RetryPolicy, with_retries
-from claw.providers.text_calls import with_text_calls
 
 if TYPE_CHECKING:
     from claw.providers.transport import Transport
@@ -55,6 +54,12 @@ class HTTPProvider(ABC):
 
     Making one does no I/O; ConfigError says what the user must mend. It can be pickled, used by
     any number of threads at once, and used after a fork.
+
+    Contract for a dialect, its four abstract methods: none does I/O, changes the provider or keeps
+    anything between two calls. `url_for` and `headers_for` are called once, by the constructor;
+    they may raise ConfigError. `body_for` and `new_assembler` are called on the `claw-producer`
+    threads of several runs at once, for each time that a request is sent. They should not raise:
+    that fails the request, as a fault of the provider's code.
     """
 
     def __init__(
@@ -87,6 +92,7 @@ class HTTPProvider(ABC):
             url=self.url_for(checked_base_url(base_url)),
             headers=_merged(COMMON_HEADERS, self.headers_for(key), extra),
             secrets=secrets_of(key, extra),
+            key=key,
             clocks=checked_clocks(Clocks(connect_timeout, idle_timeout, progress_timeout)),
             verify=verify,
             proxies=proxies,
@@ -113,19 +119,20 @@ class HTTPProvider(ABC):
 
     @abstractmethod
     def url_for(self, base_url: str) -> str:
-        """Where to post; `base_url` has no slash at its end."""
+        """Where to post; `base_url` was checked and has no slash at its end."""
 
     @abstractmethod
     def headers_for(self, key: str | None) -> Mapping[str, str]:
-        """How this dialect sends the key, and what else its servers want."""
+        """How this dialect sends the key, if there is one, and what else its servers want."""
 
     @abstractmethod
     def body_for(self, request: ModelRequest) -> bytes:
-        """The JSON to post."""
+        """The JSON to post, in the manner of now: see `quirks` and `params`. The same bytes for the
+        same request, as long as nothing was learned: a mend is known by what it changes."""
 
     @abstractmethod
     def new_assembler(self) -> Assembler:
-        """What folds one reply of this dialect."""
+        """What folds one reply of this dialect; a new one each time."""
 
     def stream(self, request: ModelRequest, cancel: CancelToken) -> Iterator[StreamEvent]:
         """Deltas and Retrying, then one Completed or Failed, last; neither only after a cancel."""
@@ -138,21 +145,25 @@ class HTTPProvider(ABC):
             asked = self.manner
             sent = body = self.body_for(request)
             reader = ReplyReader(self.new_assembler(), max_reply_bytes=self.max_reply_bytes)
-            return HTTPExchange(self._transport, self.endpoint, body, reader, cancel)
+            told = request.on_partial_usage
+            return HTTPExchange(self._transport, self.endpoint, body, reader, cancel, told)
 
         def mend(error: ProviderError) -> str:
             from claw.providers.mending import remedy_for  # rarely needed; its patterns cost 5 ms
 
             remedy = remedy_for(error, asked)
-            if remedy is None or self._remedies.setdefault(remedy.words, remedy) is not remedy:
-                return remedy.words if remedy else ""
-            if self.body_for(request) == sent:  # this dialect never sent what is taken away
+            if remedy is None:
+                return ""
+            new = self._remedies.setdefault(remedy.words, remedy) is remedy
+            if new and self.body_for(request) == sent:  # what is taken away was never sent
                 del self._remedies[remedy.words]
                 return ""
-            return remedy.words
+            return f"{remedy.words} from now on"
 
         events = with_retries(begin, self.policy, cancel, mend)
         if self.quirks.calls_in_text and request.tools:
+            from claw.providers.text_calls import with_text_calls
+
             return with_text_calls(events, request.tools)
         return events
 
@@ -172,8 +183,8 @@ class HTTPProvider(ABC):
 
 def _checked_params(params: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
-        json.dumps(params or {})
-    except (TypeError, ValueError) as error:
+        json.dumps(params or {}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:  # NaN and Infinity aren't JSON
         raise ConfigError(f"params can't be sent as JSON: {error}") from None
     return dict(params or {})
 

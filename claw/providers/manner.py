@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from claw.providers.quirks import NO_QUIRKS, Quirks
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Remedy:
     """One change of the manner.
 
@@ -22,7 +23,7 @@ class Remedy:
     params: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Manner:
     """How one server is asked: its quirks and further fields of the body, `remedies` applied."""
 

@@ -79,6 +79,23 @@ PARTICULAR: tuple[tuple[re.Pattern[str], Remedy], ...] = (
     ),
     (TOOLS_REFUSED, Remedy("without tools: the model can only talk", {"tools": False})),
 )
+# The limit of the reply is refused as too high, and the number that it may be is named.
+LIMIT_TOO_HIGH = re.compile(
+    r"""
+    (?:max_(?:completion_|output_|new_)?tokens | maxOutputTokens | maximum\ tokens\ you\ requested)
+    .{0,150}?
+    (?:
+        at\ most\ (?P<openai>\d+)
+        | <=\ ?(?P<bound>\d+)
+        | >\ (?P<anthropic>\d+),\ which\ is\ the\ maximum
+        | less\ than\ or\ equal\ to\ [`'"]?(?P<groq>\d+)          # and servers with pydantic
+        | \[\d+,\ ?(?P<deepseek>\d+)\]
+        | the\ model\ limit\ of\ (?P<bedrock>\d+)
+        | to\ (?P<gemini>\d+)\ \(exclusive\)
+    )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 ADAPTIVE_WANTED = re.compile(r"thinking\.type.{0,80}adaptive", re.IGNORECASE)  # Claude since 4.7
 
 
@@ -107,6 +124,8 @@ def _remedies(words: str, manner: Manner) -> Iterator[Remedy]:
             yield remedy
     if ADAPTIVE_WANTED.search(words) and (budget := _budget(manner.params)):
         yield _adaptive(budget)
+    if limit := _output_limit(words, manner.quirks.output_limit):
+        yield Remedy(f"with at most {limit:,} tokens a reply", {"output_limit": limit})
     if _refuses(words, "stream_options"):
         yield _without("stream_options", stream_options=False)
     for one, other in (
@@ -126,6 +145,16 @@ def _refuses(words: str, name: str) -> bool:
     return bool(
         re.search(rf"{REFUSED}.{{0,80}}?{named}|{named}.{{0,80}}?{REFUSED}", words, re.IGNORECASE)
     )
+
+
+def _output_limit(words: str, known: int) -> int:
+    """The limit that a server names for a reply; 0 where it names none, or one so near to what it
+    named before (`known`) that it may go on like that for ever."""
+    found = LIMIT_TOO_HIGH.search(words)
+    if found is None:
+        return 0
+    limit = int(next(filter(None, found.groups()))) - (found["gemini"] is not None)
+    return limit if limit > 0 and (not known or limit <= known // 2) else 0
 
 
 def _budget(params: Mapping[str, Any]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from claw.events import StreamEvent
-from claw.messages import Message
+from claw.messages import Message, Usage
 from claw.providers.draft import Draft
 from claw.providers.fragments import mend
 from claw.providers.messages_blocks import Index, MessagesBlocks
@@ -32,6 +32,10 @@ class MessagesAssembler:
     def stop_word(self) -> str:
         return self._draft.stop_word
 
+    @property
+    def usage(self) -> Usage | None:
+        return messages_usage(self._counts) if self._counts else None
+
     def fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int:
         """Takes the data of one event, or a whole `message`. See Assembler."""
         size = self._fold(payload, deltas)
@@ -49,8 +53,7 @@ class MessagesAssembler:
     def message(self) -> Message:
         """The whole reply."""
         self._blocks.take_own_inputs()
-        if self._counts:
-            self._draft.usage = messages_usage(self._counts)
+        self._draft.usage = self.usage
         return self._draft.message()
 
     def _fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int:

@@ -24,6 +24,7 @@ Params: TypeAlias = Mapping[str, Any]
 Turn: TypeAlias = tuple[bytes, list[bytes]]
 """(the role as it is sent, the blocks of its messages)"""
 
+CLAWS_OWN = ("messages", "max_tokens")  # the latter as _limits has it
 LEAST_BUDGET = 1024  # tokens of thinking that the server takes
 DIALECT = "messages"  # the key under which encoded messages are kept
 CACHE = {"type": "ephemeral"}
@@ -34,12 +35,12 @@ NOT_IN_AN_ID = re.compile(r"[^a-zA-Z0-9_-]")  # ids of other makers have dots an
 
 def encode_request(request: ModelRequest, model: str, params: Params, quirks: Quirks) -> bytes:
     """The whole body. `params` adds fields; what claw relies on can't be changed by them."""
-    limit, params = _limits(request.max_tokens, model, params)
+    limit, params = _limits(request.max_tokens, model, params, quirks.output_limit)
     fields: dict[str, Any] = {"model": model, "max_tokens": limit}
     tools = [tool_schema(tool) for tool in request.tools] if quirks.tools else []
     if tools and not quirks.parallel_calls:
         fields["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
-    fields |= {name: value for name, value in params.items() if name != "messages"}
+    fields |= {name: value for name, value in params.items() if name not in CLAWS_OWN}
     fields["stream"] = True
     if tools:
         fields["tools"] = tools
@@ -63,23 +64,27 @@ def tool_schema(tool: Tool) -> dict[str, Any]:
     }
 
 
-def _limits(asked: int | None, model: str, params: Params) -> tuple[int, Params]:
+def _limits(asked: int | None, model: str, params: Params, most: int) -> tuple[int, Params]:
     """The limit of the reply, and `params` with a thinking budget below it, as it has to be.
 
-    A limit that was asked for holds: the budget becomes half of it, and where that is less than
-    the server takes, there is no thinking. Without one there is room for both.
+    A limit that was asked for holds, and so does `most`, the server's own (0: it isn't known): the
+    budget becomes half of it, and where that is less than the server takes, there is no thinking.
+    Without either there is room for both.
     """
+    asked = params.get("max_tokens", asked)
+    limit = asked or output_limit(model)
     thinking = params.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, Mapping) else None
-    limit = asked or output_limit(model)
-    if not isinstance(thinking, Mapping) or not isinstance(budget, int) or budget < limit:
+    if not isinstance(budget, int):
+        budget = 0
+    if asked is None and budget >= limit:
+        limit += budget
+    limit = min(limit, most or limit)
+    if not isinstance(thinking, Mapping) or budget < limit:
         return limit, params
-    if asked is None:
-        return limit + budget, params
-    others = {name: value for name, value in params.items() if name != "thinking"}
-    if asked // 2 < LEAST_BUDGET:
-        return asked, others
-    return asked, {**others, "thinking": {**thinking, "budget_tokens": asked // 2}}
+    if limit // 2 < LEAST_BUDGET:
+        return limit, {name: value for name, value in params.items() if name != "thinking"}
+    return limit, {**params, "thinking": {**thinking, "budget_tokens": limit // 2}}
 
 
 def _turns(messages: Sequence[Message]) -> list[Turn]:
@@ -122,13 +127,11 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
 
 
 def _block(block: Block) -> dict[str, Any] | None:
-    """None for what can't be sent: blank text, and the reasoning of another dialect."""
+    """None for what can't be sent: blank text, and thinking that is not as _thinking wants it."""
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text} if block.text.strip() else None
     if isinstance(block, ReasoningBlock):
-        if not isinstance(block.opaque, Mapping) or block.opaque.get("type") != THINKING:
-            return None
-        return {"type": THINKING, "thinking": block.text, "signature": block.opaque["signature"]}
+        return _thinking(block)
     if isinstance(block, ToolCall):
         return {
             "type": "tool_use",
@@ -144,6 +147,15 @@ def _block(block: Block) -> dict[str, Any] | None:
         "content": block.content if block.content.strip() else NO_OUTPUT,
     }
     return result | {"is_error": True} if block.is_error else result
+
+
+def _thinking(block: ReasoningBlock) -> dict[str, Any] | None:
+    """Thinking with its signature, unchanged. Without one (a gateway left it out, the reasoning is
+    of another dialect) the server refuses it, so it stays in the history alone."""
+    kept = block.opaque if isinstance(block.opaque, Mapping) else {}
+    if kept.get("type") != THINKING or not (signature := kept.get("signature")):
+        return None
+    return {"type": THINKING, "thinking": block.text, "signature": signature}
 
 
 def _id(call_id: str) -> str:

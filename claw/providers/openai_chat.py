@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from claw.providers.assembler import ChatAssembler
 from claw.providers.base import ModelRequest
+from claw.providers.chat_assembler import ChatAssembler
 from claw.providers.chat_request import encode_request
 from claw.providers.http_provider import HTTPProvider
 from claw.providers.think_tags import ThinkTags

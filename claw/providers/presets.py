@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from claw.providers.quirks import NO_QUIRKS, Quirks
+from claw.values import frozen
 
 Dialect: TypeAlias = Literal["openai", "anthropic"]
 """What a server speaks: Chat Completions or Messages."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preset:
     """A server by name.
 

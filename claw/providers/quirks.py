@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Quirks:
     """Deviations, by default none. Plain data: `[presets.NAME.quirks]` in config.toml has the same
     names.
 
     max_tokens_field: the name of the reply's limit; OpenAI's newer models want
         "max_completion_tokens".
+    output_limit: the most tokens that it lets a reply have; it refuses to be asked for more. 0
+        where that isn't known.
     stream_options: the server takes `stream_options`; without it some send no usage.
     tools: it takes tools; else none are offered, and it can only talk.
     parallel_calls: several calls in one reply are fine; else it is asked for one at a time.
@@ -28,6 +30,7 @@ class Quirks:
     """
 
     max_tokens_field: str = "max_tokens"
+    output_limit: int = 0
     stream_options: bool = True
     tools: bool = True
     parallel_calls: bool = True

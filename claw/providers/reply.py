@@ -11,7 +11,7 @@ from enum import Enum
 
 from claw.errors import ProtocolError, ProviderError, StreamTruncated
 from claw.events import StreamEvent
-from claw.messages import Message
+from claw.messages import Message, Usage
 from claw.providers.assembler import Assembler
 from claw.providers.nesting import Nesting
 from claw.providers.payloads import DONE, Mark, Payload, payloads_in
@@ -62,6 +62,11 @@ class ReplyReader:
     @property
     def settling(self) -> bool:
         return bool(self._assembler.stop_word)
+
+    @property
+    def usage(self) -> Usage | None:
+        """The counts as far as the server has told them."""
+        return self._assembler.usage
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """The deltas that `data` completes, in order.

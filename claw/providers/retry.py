@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import count
@@ -14,6 +13,8 @@ from typing import Protocol
 from claw.cancel import CancelToken
 from claw.errors import ClawError, ProviderError
 from claw.events import Failed, Retrying, StreamEvent
+from claw.providers.advice import without_advice
+from claw.values import frozen
 
 
 class Exchange(Protocol):
@@ -24,7 +25,7 @@ class Exchange(Protocol):
     def __iter__(self) -> Iterator[StreamEvent]: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class RetryPolicy:
     """Exponential backoff with full jitter: a wait is drawn between 0 and its upper bound.
 
@@ -58,7 +59,8 @@ def with_retries(
     """The events of the first exchange that works; Retrying before each wait; Failed at the end.
 
     mend: changes what `begin` will send so that this error won't come again, and says how; then
-    there is no wait, and it counts as no failure. "" where it can't.
+    there is no wait, and it counts as no failure. "" where it can't. Retrying tells an error
+    without the advice: claw is doing something about it.
     Ends without Completed or Failed only once `cancel` fired, also in the middle of a wait.
     """
     start = time.monotonic()
@@ -74,7 +76,7 @@ def with_retries(
         if cancel.cancelled:
             return
         if not exchange.began and (remedy := mend(failure)):
-            yield Retrying(attempt, 0.0, failure, remedy)
+            yield Retrying(attempt, 0.0, without_advice(failure), remedy)
             continue
         failures += 1
         spent = time.monotonic() - start
@@ -84,7 +86,7 @@ def with_retries(
         if wait is None:
             yield Failed(_with_reason(failure, policy))
             return
-        yield Retrying(attempt, wait, failure)
+        yield Retrying(attempt, wait, without_advice(failure))
         if cancel.wait(wait):
             return
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from claw.errors import ServerReported
+from claw.values import frozen
 
 MAX_WORDS = 500
 MAX_DEPTH = 6
@@ -33,12 +33,12 @@ OVERFLOWING = (
     *("prompttoolong", "stringabovemaxlength"),
 )
 
-USED_UP_WORDS = re.compile(
-    r"credit balance is too low|insufficient (balance|credits?|funds)|exceeded your current quota",
-    re.IGNORECASE,
+# Patterns as texts: compiled when there is an error, not at every start.
+USED_UP_WORDS = (
+    r"(?i)credit balance is too low|insufficient (balance|credits?|funds)"
+    r"|exceeded your current quota"
 )
-OVERFLOW_WORDS = re.compile(
-    r"""
+OVERFLOW_WORDS = r"""(?ix)
     maximum\ (context|prompt)\ length            # OpenAI, vLLM, Mistral, xAI
     | (prompt|input)\ is\ too\ long              # Anthropic, Bedrock
     | exceed\w*\ .{0,60}context\ ?(size|length|window|limit)      # llama.cpp, Ollama, Anthropic
@@ -48,14 +48,11 @@ OVERFLOW_WORDS = re.compile(
     | exceed\w*\ model\ token\ limit             # Moonshot
     | inputs.?\ tokens\ \+\ .?max_new_tokens     # text-generation-inference
     | reduce\ the\ length\ of\ the\ (messages|prompt|input)       # Groq, OpenAI
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-
-TITLE = re.compile(r"<title[^>]*>([^<]{1,100})", re.IGNORECASE)
+"""
+TITLE = r"(?i)<title[^>]*>([^<]{1,100})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerFault:
     """An error as the server told it.
 
@@ -103,7 +100,7 @@ def read_error_text(text: str) -> ServerFault:
     """
     stripped = text.lstrip("\ufeff \t\r\n")
     if stripped.startswith("<"):
-        title = TITLE.search(stripped)
+        title = re.search(TITLE, stripped)
         words = "an HTML page" + (f": {one_line(title[1])}" if title else "")
         return ServerFault(words, is_page=True)
     try:
@@ -119,8 +116,8 @@ def read_error(body: Any) -> ServerFault:
     code = _first_name(layers, ("code", "status_code"))
     words = one_line(_words(layers))
     names = [_letters(name) for layer in layers for name in _names(layer)]
-    overflow = _any_in(names, OVERFLOWING) or OVERFLOW_WORDS.search(words) is not None
-    quota = _any_in(names, USED_UP) or bool(USED_UP_WORDS.search(words))
+    overflow = _any_in(names, OVERFLOWING) or re.search(OVERFLOW_WORDS, words) is not None
+    quota = _any_in(names, USED_UP) or bool(re.search(USED_UP_WORDS, words))
     return ServerFault(
         words=words,
         type="" if type_ in ("error", "None") else type_,

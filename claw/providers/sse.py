@@ -32,9 +32,12 @@ class SSEDecoder:
     """Feeds on bytes, cut anywhere. An event comes out with the feed that completes it.
 
     max_event_bytes: the most that one event may hold before ProtocolError is raised.
-    on_other_field(name, value): called for each line whose field the standard ignores; may raise.
+    on_other_field(name, value): gets each line whose field the standard ignores.
     retry: the last good reconnection time in milliseconds, or None.
     An unfinished event at the end of the stream is dropped, as the standard says.
+
+    Contract: `on_other_field` is called inside `feed` or `events`, on their thread, in the order of
+    the lines. What it raises comes out there; the stream is given up then.
     """
 
     def __init__(

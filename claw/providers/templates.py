@@ -15,10 +15,10 @@ import json.decoder
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from claw.events import StreamEvent
+from claw.values import frozen
 
 Take: TypeAlias = Callable[[str, list[StreamEvent]], int]
 
@@ -29,7 +29,7 @@ MARK = "\ue000a mark\ue000"
 PADDING_MARK = "\ue000another mark\ue000"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hole:
     """The string by which chunks of a kind differ: `container[key]`, in a parsed payload.
 
@@ -41,7 +41,7 @@ class Hole:
     take: Take
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Template:
     """A chunk with its holes cut out: what is left ends and begins with the strings' quotes.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, TypeAlias, get_type_hints, overload
 
@@ -13,9 +13,10 @@ from claw.cancel import CancelToken
 from claw.errors import ConfigError
 from claw.messages import ToolCall
 from claw.tools.schema import parameters_of
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolOutput:
     """What a tool gives back where a plain string says too little.
 
@@ -30,7 +31,7 @@ class ToolOutput:
         json.dumps(self.details)
 
 
-@dataclass(frozen=True)
+@frozen
 class ToolContext:
     """What a running call may know and use.
 
@@ -53,7 +54,7 @@ RunFunction: TypeAlias = Callable[[Arguments, ToolContext], str | ToolOutput]
 PreviewFunction: TypeAlias = Callable[[Arguments, ToolContext], str | None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Tool:
     """Something the model may call.
 

@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from claw.errors import ToolError
 from claw.tools.atomic import replace_file, status_of
 from claw.tools.descent import folder_of, in_words, open_regular
 from claw.tools.workspace import Location
+from claw.values import frozen
 
 if TYPE_CHECKING:
     from claw.tools.undo import UndoLog
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 LARGEST_IN_MEMORY = 20_000_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Content:
     """The bytes of a regular file, and what it was when they were read."""
 

@@ -36,6 +36,7 @@ def read_file_tool(workspace: Workspace) -> Tool:
 
         At most 2000 lines or 64 kB at once; the result says how to get the rest.
         """
+
         first = 1 if start_line is None else start_line
         if first < 1 or (end_line is not None and end_line < first):
             raise ToolError("start_line counts from 1, and end_line can't be before it")

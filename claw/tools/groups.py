@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from contextlib import suppress
 from itertools import count
 from secrets import token_hex
 from threading import RLock
+from typing import TYPE_CHECKING
 
 from claw.tools import sweep
+
+if TYPE_CHECKING:
+    import subprocess
 
 END_GRACE_S = 0.5
 

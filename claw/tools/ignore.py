@@ -9,16 +9,16 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.tools.wildcards import name_regex, path_regex
+from claw.values import frozen
 
 MOST_BYTES = 100_000
 READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
+@frozen
 class Rule:
     """One line. by_name: it is matched with the last part of a path alone, at any depth."""
 

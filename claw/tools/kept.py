@@ -6,17 +6,17 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.tools.atomic import NEW_FILE, write_all
 from claw.tools.seen import digest_of
+from claw.values import frozen
 
 LARGEST_IN_MEMORY = 64_000
 MOST_IN_MEMORY = 8_000_000
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """One content. held: its bytes, or the file that has them. digest: see `digest_of`."""
 

@@ -23,7 +23,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from typing import TypeAlias
@@ -33,6 +32,7 @@ from claw.channel import Channel
 from claw.tools import sweep
 from claw.tools.child_threads import Happened, News, start_reader, start_waiter
 from claw.tools.groups import LiveGroups
+from claw.values import frozen
 from claw.wake_pipe import WakePipe
 
 GRACE_S = 0.5
@@ -42,7 +42,7 @@ KILL_WAIT_S = 1.0
 TakeOutput: TypeAlias = Callable[[bytes], None]
 
 
-@dataclass(frozen=True)
+@frozen
 class ProcessResult:
     """How a child ended.
 

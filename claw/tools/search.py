@@ -23,7 +23,6 @@ from claw.tools.descent import kind_at, not_a_file
 from claw.tools.globs import JUNK, glob_regex
 from claw.tools.groups import groups_in
 from claw.tools.listing import prefix_of, printable
-from claw.tools.process import run_process
 from claw.tools.walk import Walk
 from claw.tools.workspace import Workspace
 
@@ -177,6 +176,8 @@ def _run(
 ) -> int | None:
     """Runs a searcher until `found` is full; its exit code, None if it was stopped. Raises
     Cancelled."""
+    from claw.tools.process import run_process  # see shell.py
+
     found.begin()
     with context.cancel.child() as enough:
 

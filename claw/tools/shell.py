@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, ToolOutput, tool
@@ -12,10 +12,12 @@ from claw.tools.groups import groups_in
 from claw.tools.jobs import job_endings, jobs_in
 from claw.tools.outcome import ending, leftovers
 from claw.tools.output import OutputFolder, OutputKeeper
-from claw.tools.process import ProcessResult, run_process
 from claw.tools.sandbox import NoSandbox, Sandbox
 from claw.tools.sandbox.confinement import Confinement, Outside, confinement_in
 from claw.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from claw.tools.process import ProcessResult
 
 DEFAULT_TIMEOUT_S = 120.0
 LONGEST_TIMEOUT_S = 600.0
@@ -88,6 +90,8 @@ def _run(
     where: Confinement | Outside,
 ) -> ToolOutput:
     """One command to its end, or until its time is up or the turn is cancelled."""
+    from claw.tools.process import run_process  # with subprocess it takes 2 ms of every start
+
     limit = limit_of(timeout_s)
     keeper = OutputKeeper(whole=outputs_in(context.state, workspace).new_output)
     changes, left_running = where.before(), True

@@ -13,8 +13,9 @@ import select
 import signal
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from claw.values import frozen
 
 PROC = Path("/proc")
 KILL_WAIT_S = 1.0
@@ -22,7 +23,7 @@ ROUNDS = 5
 COMMAND_CHARS = 80
 
 
-@dataclass(frozen=True)
+@frozen
 class Straggler:
     """A process that carries the mark. command: its command line, shortened."""
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
 from claw.errors import ToolError
 from claw.messages import ToolCall
 from claw.tools.protected import led_to_by_git, protected_reason
+from claw.values import frozen
 
 MOST_JUDGED = 64
 
 
-@dataclass(frozen=True)
+@frozen
 class Location:
     """One path of a call. real: absolute, no links left in it. anchor: the root it lies in, or /;
     descent.py starts there. name: as people and the model see it, relative to the workspace where

@@ -22,6 +22,7 @@ from tests.bench.server import running_server
 
 GROUPS: dict[str, Callable[[streams.Bench], Iterator[Row]]] = {
     "text": streams.text_burst,
+    "messages": streams.messages_burst,
     "padded": streams.padded_burst,
     "tools": streams.tool_burst,
     "latency": streams.latency,

@@ -10,8 +10,8 @@ from typing import Any
 
 from claw import CancelToken, Decision, Engine, Reporter, RunStatus, Session, Tool, ToolCall, tool
 from claw.messages import Message, TextBlock
-from claw.providers import OpenAIChat
-from tests.bench.peer import Figures, OnText, check, main, url
+from claw.providers import AnthropicMessages, OpenAIChat
+from tests.bench.peer import Figures, OnText, burst, check, main, url
 
 STALL_AFTER = 10
 SETTLE_S = 0.02  # so that reader and engine are asleep when the cancel comes
@@ -19,8 +19,7 @@ SETTLE_S = 0.02  # so that reader and engine are asleep when the cancel comes
 
 class Claw:
     def text(self, base_url: str, on_text: OnText) -> str:
-        engine = Engine(_provider(base_url), reporter=TextCounter(on_text))
-        return engine.run(Session(), "go").text
+        return _text(_provider(base_url), on_text)
 
     def calls(self, base_url: str) -> Sequence[Mapping[str, Any]]:
         """The calls are parsed and checked against the tool; the run ends before they are run."""
@@ -35,6 +34,16 @@ class Claw:
         return lambda: engine.run(session, "and now?").text
 
 
+class ClawMessages(Claw):
+    """The same by way of the Messages dialect, for text alone."""
+
+    def text(self, base_url: str, on_text: OnText) -> str:
+        provider = AnthropicMessages(
+            "bench-model", base_url=base_url, api_key="none", max_retries=0
+        )
+        return _text(provider, on_text)
+
+
 class TextCounter(Reporter):
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
@@ -47,6 +56,10 @@ class TextCounter(Reporter):
 def note(content: str) -> str:
     """Takes a note."""
     return content
+
+
+def messages_burst(server: str, count: int) -> Figures:
+    return burst(ClawMessages(), server, "messages", count)
 
 
 def cancel_delays(server: str, count: int) -> Figures:
@@ -77,6 +90,10 @@ def _cancel_delay(base_url: str) -> float:
     return returned_at - cancelled_at
 
 
+def _text(provider: AnthropicMessages | OpenAIChat, on_text: OnText) -> str:
+    return Engine(provider, reporter=TextCounter(on_text)).run(Session(), "go").text
+
+
 def _provider(base_url: str) -> OpenAIChat:
     return OpenAIChat("bench-model", base_url=base_url, api_key="none", max_retries=0)
 
@@ -91,4 +108,4 @@ def _end_the_run(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
 
 
 if __name__ == "__main__":
-    main(Claw(), cancel=cancel_delays)
+    main(Claw(), cancel=cancel_delays, messages=messages_burst)

@@ -3,11 +3,12 @@
 The URL says what comes: `<server>/<mode>/<n>/v1/chat/completions`, so any client with a base URL
 can ask for it.
 
-    burst   n text deltas at once
-    padded  the same, each with a random string at its end, as OpenAI's own service sends
-    tools   n argument fragments of 4 interleaved calls at once
-    paced   n text deltas, one every 10 ms; each begins with the time it was sent at
-    stall   n text deltas, then silence until the client leaves
+    burst     n text deltas at once
+    messages  the same in the Messages dialect
+    padded    the same as burst, each with a random string at its end, as OpenAI's own service sends
+    tools     n argument fragments of 4 interleaved calls at once
+    paced     n text deltas, one every 10 ms; each begins with the time it was sent at
+    stall     n text deltas, then silence until the client leaves
 
 A body is built once and kept, and each event is an HTTP chunk of its own, as real servers send
 them. It runs in its own process until its standard input is closed.
@@ -111,6 +112,10 @@ def _burst(connection: socket.socket, count: int) -> None:
     connection.sendall(_text_body(count))
 
 
+def _messages(connection: socket.socket, count: int) -> None:
+    connection.sendall(_messages_body(count))
+
+
 def _padded(connection: socket.socket, count: int) -> None:
     connection.sendall(_padded_body(count))
 
@@ -137,6 +142,7 @@ def _stall(connection: socket.socket, count: int) -> None:
 
 MODES: dict[str, Callable[[socket.socket, int], None]] = {
     "burst": _burst,
+    "messages": _messages,
     "padded": _padded,
     "tools": _tools,
     "paced": _paced,
@@ -147,6 +153,35 @@ MODES: dict[str, Callable[[socket.socket, int], None]] = {
 @lru_cache(maxsize=8)
 def _text_body(count: int) -> bytes:
     return HEAD + b"".join(_text_chunks(count)) + _end("stop")
+
+
+@lru_cache(maxsize=8)
+def _messages_body(count: int) -> bytes:
+    usage = {"input_tokens": 10, "output_tokens": 1}
+    message = {"id": "msg_bench", "type": "message", "role": "assistant", "model": "bench-model"}
+    message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    start = {"type": "content_block_start", "index": 0}
+    ended = {"stop_reason": "end_turn", "stop_sequence": None}
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": message},
+        start | {"content_block": {"type": "text", "text": ""}},
+        *map(_messages_delta, range(count)),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": ended, "usage": {"output_tokens": 10}},
+        {"type": "message_stop"},
+    ]
+    chunks = (_chunk(_named(event)) for event in events)
+    return HEAD + b"".join(chunks) + END_OF_BODY
+
+
+def _messages_delta(number: int) -> dict[str, Any]:
+    delta = {"type": "text_delta", "text": delta_text(number)}
+    return {"type": "content_block_delta", "index": 0, "delta": delta}
+
+
+def _named(payload: dict[str, Any]) -> bytes:
+    data = json.dumps(payload, separators=(",", ":"), ensure_ascii=False)
+    return f"event: {payload['type']}\ndata: {data}\n\n".encode()
 
 
 @lru_cache(maxsize=8)

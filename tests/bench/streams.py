@@ -77,6 +77,17 @@ def text_burst(bench: Bench) -> Iterator[Row]:
     )
 
 
+def messages_burst(bench: Bench) -> Iterator[Row]:
+    """claw's two dialects side by side; the other one is Chat Completions."""
+    row = Row("text deltas, Messages beside Chat: CPU a delta", 1.5, "x")
+    messages: list[Figures] = []
+    chat: list[Figures] = []
+    for _ in range(bench.rounds):
+        for task, figures in (("messages", messages), ("burst", chat)):
+            figures.append(_run_peer(sys.executable, "claw_peer", task, bench.server, bench.deltas))
+    yield _row(Comparison("cpu_us", "us", row), messages, chat)
+
+
 def padded_burst(bench: Bench) -> Iterator[Row]:
     row = Row("text deltas with random padding: CPU a delta", 12, "x", at_least=True)
     yield from _compare(bench, "padded", bench.deltas, Comparison("cpu_us", "us", row))

@@ -17,7 +17,7 @@ import pytest
 from claw import Cancelled, CancelToken, Decision, Tool, ToolCall, ToolContext
 from claw.cli.ask import Asker
 from claw.cli.question import ask_yes_no
-from claw.cli.terminal import Terminal
+from claw.cli.terminal import CTRL_C, ENTER, Terminal
 from claw.policy import PolicySettings
 from claw.tools.base import Arguments
 
@@ -231,7 +231,8 @@ def test_somebody_who_types_on_answers_nothing(
     decision = ask(terminal)
     typist.join()
     assert not decision.allowed
-    assert terminal.take_typed_ahead().replace("n", "") == words.replace("n", "")
+    typed, _ = terminal.take_typed_ahead()
+    assert typed.replace("n", "") == words.replace("n", "")
 
 
 def test_a_word_typed_at_the_cue_is_no_answer(person: Person, terminal: Terminal) -> None:
@@ -239,7 +240,7 @@ def test_a_word_typed_at_the_cue_is_no_answer(person: Person, terminal: Terminal
     person.on(CUE, lambda: (person.type("yes please"), later.start()))
     assert not ask(terminal).allowed
     later.join()
-    assert terminal.take_typed_ahead() == "yes please"
+    assert terminal.take_typed_ahead() == ("yes please", "")
 
 
 def test_words_for_the_model(person: Person, terminal: Terminal) -> None:
@@ -259,7 +260,8 @@ def test_what_was_typed_before_is_no_answer_and_is_kept(person: Person, terminal
     select.select([person.slave], [], [], 5)
     person.answer("n")
     assert ask(terminal) == Decision(False)
-    assert terminal.take_typed_ahead() == "y\na"
+    assert terminal.take_typed_ahead() == ("y", ENTER)
+    assert terminal.take_typed_ahead() == ("a", "")
 
 
 def test_typed_ahead_text_comes_in_order_and_harmless(person: Person, terminal: Terminal) -> None:
@@ -270,9 +272,11 @@ def test_typed_ahead_text_comes_in_order_and_harmless(person: Person, terminal: 
         person.type("two\x07\n")
         select.select([person.slave], [], [], 5)
         terminal.set_aside_typed_ahead()
-    terminal.give_back("zero ")
-    assert terminal.take_typed_ahead() == "zero one two\n"
-    assert terminal.take_typed_ahead() == ""
+    terminal.set_aside(" \x03three\r")
+    assert terminal.take_typed_ahead() == ("one two", ENTER)
+    assert terminal.take_typed_ahead() == (" ", CTRL_C)
+    assert terminal.take_typed_ahead() == ("three", ENTER)
+    assert terminal.take_typed_ahead() == ("", "")
 
 
 @pytest.mark.parametrize("keys", ["", "w"])

@@ -12,7 +12,7 @@ import pytest
 from tests.support.bent import BENDS, PATHS, WORDS, bent
 from tests.support.command import Shell, finished
 from tests.support.playing import playing
-from tests.support.server import never_answer, serve, status
+from tests.support.server import Behaviour, Peer, Request, never_answer, serve, status
 
 KEY = "sk-very-secret-key"
 
@@ -35,7 +35,7 @@ def test_json_holds_all_of_it(shell: Shell) -> None:
     with serve(bent(refuses=["max_tokens"])) as server:
         done = shell.claw("doctor", server.url, "--json", "--name", "mine")
     told = json.loads(done.out)
-    assert told["usable"]
+    assert (told["status"], told["error"], told["usable"]) == ("completed", None, True)
     assert told["quirks"] == {"max_tokens_field": "max_completion_tokens"}
     assert told["preset"] == "mine"
     assert tomllib.loads(told["record"])["presets"]["mine"]["base_url"] == server.url
@@ -154,7 +154,112 @@ def test_ctrl_c_ends_it_at_once(shell: Shell) -> None:
         done = finished(process)
         assert time.monotonic() - start < 5
     assert done.code == 130, done
-    assert "Traceback" not in done.err
+    assert done.err == "claw: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "ended by TERM")],
+)
+def test_a_signal_leaves_what_was_found_as_json(
+    shell: Shell, number: int, code: int, words: str
+) -> None:
+    def lists_and_falls_silent(peer: Peer, request: Request) -> None:
+        (bent() if request.method == "GET" else never_answer)(peer, request)
+
+    with (
+        serve(lists_and_falls_silent) as server,
+        shell.started("doctor", server.url, "--json") as process,
+    ):
+        server.wait_request()
+        server.wait_request()
+        process.send_signal(number)
+        done = finished(process)
+        told = json.loads(done.out)
+        assert (done.code, done.err) == (code, f"claw: {words}\n")
+        assert (told["status"], told["error"], told["usable"]) == ("cancelled", None, False)
+        assert told["base_url"] == server.url
+        assert [each["what"] for each in told["findings"]] == ["base URL", "models"]
+
+
+def test_ctrl_c_ends_the_list_of_models_as_well(shell: Shell) -> None:
+    with (
+        serve(never_answer) as server,
+        shell.started("models", "--base-url", server.url, "--json") as process,
+    ):
+        server.wait_request()
+        process.send_signal(signal.SIGINT)
+        done = finished(process)
+    assert (done.code, done.err) == (130, "claw: interrupted\n")
+    assert json.loads(done.out)["status"] == "cancelled"
+
+
+def test_a_server_whose_replies_never_end_is_not_called_usable(shell: Shell) -> None:
+    with serve(bent(finish=None)) as server:
+        done = shell.claw("doctor", server.url)
+    assert done.code == 1
+    assert "without a finish reason" in done.out
+    assert done.out.splitlines()[-1].startswith("verdict         claw can't use it")
+
+
+def test_the_json_has_the_same_fields_however_it_ends(shell: Shell) -> None:
+    with serve(bent()) as server, serve(status(404)) as other:
+        ends = [
+            shell.claw("doctor", server.url, "--json"),
+            shell.claw("doctor", server.url, "--json", "--timeout", "0.0001"),
+            shell.claw("doctor", server.url, "--json", "--write", "--name", "openai"),
+            shell.claw("doctor", other.url, "--json", "--write"),
+            shell.claw("doctor", "http://127.0.0.1:9/v1", "--json"),
+            shell.claw("doctor", "localhost", "--json"),
+        ]
+    told = [json.loads(done.out) for done in ends]
+    assert [done.code for done in ends] == [0, 1, 2, 2, 1, 2]
+    assert {each.keys() == told[0].keys() for each in told} == {True}
+    assert [each["status"] for each in told] == [
+        *("completed", "deadline", "error", "error", "error", "error")
+    ]
+    assert all((each["error"] is None) == (each["status"] != "error") for each in told)
+    assert told[2]["usable"]
+    assert told[2]["findings"]
+    assert told[3]["preset"] is None
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://h/v1", "http://h/v1?x=y", "http://h:x"])
+def test_a_url_that_is_none_is_called_what_the_user_gave(shell: Shell, url: str) -> None:
+    done = shell.claw("doctor", url)
+    assert done.code == 2
+    assert "base URL" in done.err
+    assert "--base-url" not in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_the_dialect_is_called_what_config_toml_calls_it(shell: Shell) -> None:
+    with serve(bent()) as server:
+        done = shell.claw("doctor", server.url)
+    assert "openai (Chat Completions)" in done.out
+
+
+@pytest.mark.parametrize("key", [KEY, "hunter2"])
+def test_no_output_and_no_file_holds_the_key(shell: Shell, key: str) -> None:
+    """Not even where the server puts it among its models, or the user into key_command."""
+    shell.config.write_text(f'[presets.mine]\nbase_url = "URL"\nkey_command = "echo {key}"\n')
+    with serve(bent(key=key, models=[f"{key}/m", "m"])) as server:
+        shell.config.write_text(shell.config.read_text().replace("URL", server.url))
+        before = shell.config.read_text()
+        ends = [
+            shell.claw("doctor", server.url, "--write", "--name", "a", CLAW_API_KEY=key),
+            shell.claw("doctor", "--provider", "mine", "--write", "--name", "b"),
+            shell.claw("doctor", "--provider", "mine", "--json"),
+            shell.claw("models", "--provider", "mine"),
+            shell.claw("models", "--provider", "mine", "--json"),
+        ]
+    assert [done.code for done in ends] == [0] * 5, ends
+    for done in ends:
+        assert key not in done.out + done.err
+        assert "[key]/m" in done.out
+    added = shell.config.read_text().removeprefix(before)
+    assert key not in added
+    assert "add your key_command" in added
 
 
 # --- without a URL --------------------------------------------------------------------------------
@@ -171,9 +276,17 @@ def test_the_check_up_names_keys_and_never_shows_them(shell: Shell) -> None:
     assert "http://127.0.0.1:11434/v1" in done.out
 
 
+def test_options_of_a_probe_want_a_server(shell: Shell) -> None:
+    done = shell.claw("doctor", "--write")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "claw: --write, --name and --model go with a URL or --provider\n"
+
+
 def test_the_check_up_as_json(shell: Shell) -> None:
     done = shell.claw("doctor", "--json")
-    findings = json.loads(done.out)["findings"]
+    told = json.loads(done.out)
+    assert (told["status"], told["error"]) == ("completed", None)
+    findings = told["findings"]
     assert {each["what"] for each in findings} >= {"claw", "Python", "config file", "terminal"}
 
 
@@ -204,6 +317,47 @@ def test_models_of_a_server_without_a_list(shell: Shell) -> None:
     assert (done.code, done.out) == (1, "")
     assert "404" in done.err
     assert done.err.count("\n") == 1
+
+
+def test_an_odd_entry_is_left_out_and_told(shell: Shell) -> None:
+    odd = [{"id": "b"}, {"name": "x"}, None, 7, {"id": ""}, {"id": ["c"]}, "a", {"id": "b"}]
+    with serve(lists(odd)) as server:
+        plain = shell.claw("models", "--base-url", server.url)
+        told = json.loads(shell.claw("models", "--base-url", server.url, "--json").out)
+        seen = shell.claw("doctor", server.url, "--timeout", "2")
+    assert (plain.code, plain.out) == (0, "a\nb\n")
+    assert plain.err == "claw: 5 entries without a name left out\n"
+    assert (told["models"], told["left_out"]) == (["a", "b"], 5)
+    assert "2: b, a; 5 without a name" in seen.out
+
+
+@pytest.mark.parametrize("entries", [[], None])
+def test_an_empty_list_is_told(shell: Shell, entries: list[str] | None) -> None:
+    with serve(lists(entries)) as server:
+        done = shell.claw("models", "--base-url", server.url)
+    assert (done.code, done.out) == (0, "")
+    assert done.err == f"claw: {server.url} offers no models: its list is empty\n"
+
+
+@pytest.mark.parametrize("entries", [[7, None], {"a": 1}, "text"])
+def test_what_is_no_list_is_refused(shell: Shell, entries: object) -> None:
+    with serve(lists(entries)) as server:
+        done = shell.claw("models", "--base-url", server.url)
+        told = json.loads(shell.claw("models", "--base-url", server.url, "--json").out)
+    assert done.code == 1
+    assert "no list of models" in done.err
+    assert (told["status"], told["models"]) == ("error", [])
+
+
+def test_a_name_takes_one_line(shell: Shell) -> None:
+    with serve(lists([{"id": "a\nb\tc\ud800"}])) as server:
+        done = shell.claw("models", "--base-url", server.url)
+    assert (done.code, done.out) == (0, "a<U+000A>b<U+0009>c<U+D800>\n")
+
+
+def lists(entries: object) -> Behaviour:
+    """A server that does nothing but list these as its models."""
+    return lambda peer, request: peer.answer(200, json.dumps({"data": entries}))
 
 
 def test_models_with_nothing_set(shell: Shell) -> None:

@@ -85,6 +85,21 @@ def test_a_ctrl_c_of_one_turn_does_not_reach_the_next() -> None:
     assert ending.signal is None
 
 
+def test_a_process_that_goes_on_after_a_stop_is_told_so() -> None:
+    token, told = CancelToken(), threading.Event()
+    with armed(token, resumed=told.set) as ending:
+        send(signal.SIGCONT)
+        assert told.wait(10)
+    assert (token.cancelled, ending.signal) == (False, None)
+
+
+def test_between_turns_a_ctrl_c_raises_once() -> None:
+    with ended_by_signals():
+        for _ in range(100):
+            with pytest.raises(KeyboardInterrupt):
+                send(signal.SIGINT)
+
+
 def test_handlers_and_wakeup_descriptor_are_as_before() -> None:
     before = [signal.getsignal(number) for number in REASONS]
     with pytest.raises(ZeroDivisionError), armed(CancelToken()):

@@ -5,166 +5,16 @@ Every test ends by comparing the terminal's modes with those before claw was sta
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import signal
-import sys
 import termios
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.peer import Peer, Request
 from tests.support.pty import Terminal
-from tests.support.server import Server, reply, serve, stream
-from tests.support.wire import text, text_reply, tool_reply
-
-PROMPT = r"^claw>$"
-USAGE = r"^\[\d steps?, .*\]$"
-CUE = r"^\[y/a/n/w\]$"
-FLAVOURS = ["extra", "plain"]
-MISSING = {
-    "extra": [],
-    "plain": ["rich", "prompt_toolkit"],
-    "bare": ["rich", "prompt_toolkit", "readline"],
-}
-NOT_INSTALLED = 'raise ImportError("not installed, for this test")\n'
-
-
-class Model:
-    """Answers by what the last line of the conversation asks for; `go` lets a held answer on."""
-
-    def __init__(self) -> None:
-        self.go = threading.Event()
-        self.calls = 0
-
-    def __call__(self, peer: Peer, request: Request) -> None:
-        last = request.messages[-1]
-        words = str(last["content"]).split("\n")[-1]
-        order, _, rest = words.partition(" ")
-        act: Callable[[Peer, Request, str], None] | None = getattr(self, f"_{order}", None)
-        if last["role"] == "tool":
-            reply("Told: ", words[:60])(peer, request)
-        elif act is not None:
-            act(peer, request, rest)
-        else:
-            reply("You said ", words[:60])(peer, request)
-
-    def _hold(self, peer: Peer, request: Request, words: str) -> None:
-        """The beginning of an answer; its end comes when the test says so."""
-        peer.start_stream()
-        peer.chunk(text("It begins"))
-        while not self.go.wait(0.01):
-            peer.hold(0.01)
-        peer.chunk(text(" and ends."))
-        for event in stream_end():
-            peer.chunk(event)
-        peer.end_stream()
-
-    def _silent(self, peer: Peer, request: Request, words: str) -> None:
-        peer.hold()
-
-    def _bash(self, peer: Peer, request: Request, command: str) -> None:
-        self._call(peer, request, "bash", command=command)
-
-    def _later(self, peer: Peer, request: Request, command: str) -> None:
-        """A call that comes when the test says so."""
-        while not self.go.wait(0.01):
-            peer.hold(0.01)
-        self._call(peer, request, "bash", command=command)
-
-    def _write(self, peer: Peer, request: Request, content: str) -> None:
-        self._call(peer, request, "write_file", path="new.txt", content=content)
-
-    def _evil(self, peer: Peer, request: Request, words: str) -> None:
-        pieces = ("safe \x1b", "]52;c;cm0g", "LXJmIH4K\x07 words \x1b[2J\x9b6n\u202e!")
-        reply(*pieces)(peer, request)
-
-    def _tool(self, peer: Peer, request: Request, name: str) -> None:
-        self._call(peer, request, name)
-
-    def _refuse(self, peer: Peer, request: Request, words: str) -> None:
-        peer.error(401, "wrong key")
-
-    def _limit(self, peer: Peer, request: Request, words: str) -> None:
-        peer.error(429, "slow down", Retry_After="60")
-
-    def _call(self, peer: Peer, request: Request, name: str, **arguments: Any) -> None:
-        self.calls += 1
-        stream(*tool_reply((f"call{self.calls}", name, arguments)))(peer, request)
-
-
-def stream_end() -> list[bytes]:
-    """The events that end an answer in good order."""
-    return text_reply("")[-2:]
-
-
-@pytest.fixture
-def model() -> Model:
-    return Model()
-
-
-@pytest.fixture
-def server(model: Model) -> Iterator[Server]:
-    with serve(model) as server:
-        yield server
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """claw's own folder, which trusts the workspace already."""
-    home, workspace = tmp_path / "home", tmp_path / "work"
-    home.mkdir(mode=0o700)
-    workspace.mkdir()
-    (home / "trust.json").write_text(json.dumps({str(workspace.resolve()): True}))
-    for folder, names in MISSING.items():
-        (tmp_path / folder).mkdir()
-        for name in names:
-            (tmp_path / folder / f"{name}.py").write_text(NOT_INSTALLED)
-    return home
-
-
-Start = Callable[..., Any]
-
-
-@pytest.fixture
-def start(home: Path, server: Server) -> Start:
-    """Starts claw in a terminal; afterwards its modes are as before."""
-
-    @contextmanager
-    def running(
-        flavour: str, *options: str, holder: bool = True, **size: int
-    ) -> Iterator[Terminal]:
-        folder = home.parent
-        env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(folder),
-            "CLAW_HOME": str(home),
-            "TERM": "xterm-256color",
-            "LC_ALL": "C.UTF-8",
-            "PYTHONPATH": os.pathsep.join([str(home), str(folder / flavour)]),
-        }
-        argv = [sys.executable, "-m", "claw", "--base-url", server.url, "--model", "scripted"]
-        with Terminal.running(
-            [*argv, *options], cwd=folder / "work", env=env, holder=holder, **size
-        ) as terminal:
-            terminal.wait_for(PROMPT)
-            yield terminal
-            if holder:
-                terminal.wait_exit()
-                assert terminal.modes() == terminal.modes_before
-
-    return running
-
-
-def leave(terminal: Terminal) -> None:
-    terminal.type("\x04")
-    assert terminal.wait_exit() == 0
+from tests.support.repl import CUE, FLAVOURS, PROMPT, USAGE, Model, Start, leave
+from tests.support.server import Server
 
 
 @pytest.mark.parametrize("flavour", [*FLAVOURS, "bare"])
@@ -185,6 +35,20 @@ def test_a_conversation(flavour: str, start: Start, model: Model) -> None:
         assert ("\x1b[2m" in terminal.transcript) is (flavour == "extra")
 
 
+def test_a_terminal_that_cannot_move_its_cursor_gets_the_plain_prompt(
+    start: Start, home: Path
+) -> None:
+    """TERM=dumb, with prompt_toolkit installed."""
+    with start("dumb") as terminal:
+        terminal.type("remember me\r")
+        terminal.wait_for(USAGE)
+        terminal.wait_for(PROMPT)
+        leave(terminal)
+        assert "\x1b" not in terminal.transcript
+    histories = [file.name for file in home.iterdir() if "remember me" in file.read_text()]
+    assert histories == ["prompt_history_plain"]
+
+
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_ctrl_c_in_mid_stream(flavour: str, start: Start, server: Server) -> None:
     with start(flavour) as terminal:
@@ -202,6 +66,27 @@ def test_ctrl_c_in_mid_stream(flavour: str, start: Start, server: Server) -> Non
         terminal.wait_for(PROMPT)
         roles = [message["role"] for message in server.requests[-1].messages]
         assert roles.count("assistant") == 0
+        leave(terminal)
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_a_turn_that_was_stopped_has_the_terminal_as_before(flavour: str, start: Start) -> None:
+    """A shell takes the terminal for itself after a Ctrl-Z, and leaves its own modes there."""
+    with start(flavour) as terminal:
+        terminal.type("hold on\r")
+        terminal.wait_for("^It begins$")
+        terminal.kill(signal.SIGSTOP)
+        terminal.wait_state("T")
+        terminal.set_modes(terminal.modes_before)
+        terminal.kill(signal.SIGCONT)
+        terminal.wait_modes(termios.NOFLSH, True)
+        terminal.wait_modes(termios.ECHO, False)
+        terminal.type("typed ahead\x03")
+        terminal.wait_for("^.interrupted")
+        terminal.wait_for("^claw> typed ahead$")
+        terminal.type("\r")
+        terminal.wait_for("^You said typed ahead$")
+        terminal.wait_for(PROMPT)
         leave(terminal)
 
 

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.anthropic import STOP, head, tail
+from tests.support.anthropic import body as messages_body
+from tests.support.anthropic import text as words
 from tests.support.command import Shell, finished
 from tests.support.server import (
     Server,
@@ -44,6 +47,23 @@ def test_text_is_the_answer_alone_with_a_blank_line_between_steps(shell: Shell) 
         done = shell.claw("run", "Look", "--approve", "all", **variables(server))
     assert done.out == "I look.\n\nIt is there.\n"
     assert "found" in done.err
+
+
+def test_an_answer_that_the_server_paused_has_no_seam(shell: Shell) -> None:
+    first = stream(messages_body(head(), words(0, "It is "), tail("pause_turn"), STOP))
+    second = stream(messages_body(head(), words(0, "there."), tail(), STOP))
+    with serve(first, second, first, second) as server:
+        more = {"ANTHROPIC_BASE_URL": server.url, "ANTHROPIC_API_KEY": KEY}
+        arguments = ("run", "Look", "--provider", "anthropic", "--model", "m")
+        assert shell.claw(*arguments, **more).out == "It is there.\n"
+        done = shell.claw(*arguments, "--output", "json", **more)
+    assert done.envelope["text"] == "It is there."
+    assert server.requests[1].messages[1:] == [
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "It is ", "cache_control": {"type": "ephemeral"}}],
+        }
+    ]
 
 
 def test_text_streams_as_it_comes(shell: Shell) -> None:

@@ -133,6 +133,13 @@ def test_the_effort_of_the_command_line_wins() -> None:
     assert settings(Flags(provider="vllm")).effort == ""
 
 
+def test_the_demo_is_no_provider_but_a_command() -> None:
+    with pytest.raises(ConfigError, match=r"--provider: .*run `claw demo`"):
+        settings(Flags(provider="demo", model="m"))
+    with pytest.raises(ConfigError, match=r"--fallback: .*run `claw demo`"):
+        settings(Flags(provider="vllm", fallback=("demo:m",)))
+
+
 def test_fallbacks_are_those_of_the_command_line_or_of_the_file() -> None:
     of_file = settings(Flags(provider="vllm"), fallback=("ollama:qwen3:8b", "groq:x"))
     assert [each.name for each in of_file.fallbacks] == ["ollama:qwen3:8b", "groq:x"]

@@ -24,6 +24,7 @@ from claw import (
     allow_all,
     tool,
 )
+from claw.engine.limits import CALLS_OF_A_REPLY
 from claw.engine.work import BoundedText
 from claw.events import StreamEvent, ToolFinished, ToolProgress
 from claw.providers import ModelRequest, ScriptedProvider, text_turn, tool_turn
@@ -329,6 +330,35 @@ def test_tools_get_the_folder_and_an_environment_without_keys(tmp_path: Path) ->
     engine.run(Session(), "go")
     assert seen[0].cwd == tmp_path
     assert seen[0].env == {"PATH": "/bin", "OTHER": "c"}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_reply_that_is_a_loop_by_itself_ends_the_run_at_its_third_call(read_only: bool) -> None:
+    tool = Tool("echo", "", echo.parameters, lambda args, ctx: args["text"], read_only=read_only)
+    session = Session()
+    memory = play(calls_turn(*[("echo", {"text": "x"})] * 100), tools=[tool], session=session)
+    assert memory.result is not None
+    assert memory.result.status is RunStatus.LOOP
+    assert [r.is_error for r in memory.tool_results] == [False, False, True]
+    assert len(session.messages[-1].tool_results) == 100
+
+
+@pytest.mark.parametrize("count", [CALLS_OF_A_REPLY, CALLS_OF_A_REPLY + 1, 1000])
+def test_of_far_too_many_calls_the_first_are_run(count: int) -> None:
+    session = Session()
+    many = calls_turn(*(("echo", {"text": str(n)}) for n in range(count)))
+    memory = play(many, tools=[echo], session=session)
+    beyond = count - CALLS_OF_A_REPLY
+    results = session.messages[2].tool_results
+    assert [r.content for r in results[:CALLS_OF_A_REPLY]] == [
+        str(n) for n in range(CALLS_OF_A_REPLY)
+    ]
+    assert len(results) == count
+    assert all(r.is_error and "too many calls" in r.content for r in results[CALLS_OF_A_REPLY:])
+    assert len(memory.tool_calls) == len(memory.tool_results) == CALLS_OF_A_REPLY
+    assert len(memory.notices) == (1 if beyond else 0)
+    assert memory.result is not None
+    assert memory.result.status is RunStatus.COMPLETED
 
 
 def test_what_is_told_to_start_is_told_to_finish_also_when_a_group_ends_the_run() -> None:

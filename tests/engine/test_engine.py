@@ -30,9 +30,11 @@ from claw import (
 from claw.errors import ConnectionLost, StreamTruncated
 from claw.events import (
     Completed,
+    Failed,
     Retrying,
     RunFinished,
     StreamEvent,
+    TextComplete,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -143,10 +145,57 @@ def test_a_reply_that_filled_the_context_is_cut_and_not_complete(word: str) -> N
     assert (memory.result.status, memory.result.stop_word) == (RunStatus.TRUNCATED, word)
 
 
-def test_a_pause_is_sent_again_as_a_step() -> None:
-    memory = run(text_turn("wait", stop_reason=StopReason.PAUSE), text_turn("here"))
+def paused(*pieces: str) -> list[StreamEvent]:
+    return text_turn(*pieces, stop_reason=StopReason.PAUSE)
+
+
+def completed_texts(memory: MemoryReporter) -> list[str]:
+    return [e.text for e in memory.events if isinstance(e, TextComplete)]
+
+
+def test_an_answer_that_goes_on_after_a_pause_is_one_answer() -> None:
+    """In the history its parts stay the messages that came: they go back as they are."""
+    session = Session()
+    memory = run(paused("One, ", "t"), paused("wo, "), text_turn("three."), session=session)
     assert memory.result is not None
-    assert (memory.result.text, memory.result.steps) == ("here", 2)
+    assert (memory.result.text, memory.result.steps) == ("One, two, three.", 3)
+    assert completed_texts(memory) == ["One, two, three."]
+    assert [m.text for m in session.messages] == ["go", "One, t", "wo, ", "three."]
+
+
+def test_the_last_part_of_a_paused_answer_may_be_empty() -> None:
+    memory = run(paused("Found."), text_turn())
+    assert completed_texts(memory) == ["Found."]
+    assert memory.result is not None
+    assert memory.result.text == "Found."
+
+
+def test_text_before_a_call_is_no_part_of_the_answer_after_it() -> None:
+    call = calls_turn(("add", {"a": 1, "b": 2}), text="I add. ")
+    cut = calls_turn(("add", {"a": 1, "b": 2}), text="I add. ", stop_reason=StopReason.PAUSE)
+    for first in (call, cut):
+        memory = run(first, text_turn("It is 3."))
+        assert completed_texts(memory) == ["I add. ", "It is 3."]
+        assert memory.result is not None
+        assert memory.result.text == "It is 3."
+
+
+def test_a_pause_that_nothing_follows_leaves_what_there_is() -> None:
+    memory = run(paused("One, "), text_turn("two"), max_steps=1)
+    assert memory.result is not None
+    assert (memory.result.status, memory.result.text) == (RunStatus.MAX_STEPS, "One, ")
+    memory = MemoryReporter()
+    lost = [TextDelta("tw"), Failed(ConnectionLost("gone"))]
+    with pytest.raises(ConnectionLost):
+        Engine(ScriptedProvider(paused("One, "), lost)).run(Session(), "go", reporter=memory)
+    assert memory.result is not None
+    assert (memory.result.text, memory.result.partial_text) == ("One, ", "tw")
+
+
+def test_nobody_steers_into_a_paused_answer() -> None:
+    session = Session()
+    run(paused("One, "), text_turn("two"), session=session, steering=lambda: ["and be quick"])
+    assert [m.role for m in session.messages] == ["user", "assistant", "assistant"]
 
 
 @pytest.mark.parametrize("reason", [StopReason.MAX_TOKENS, StopReason.OTHER])

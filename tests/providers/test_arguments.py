@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 
 from claw.providers.arguments import parse_arguments
 from claw.providers.nesting import MAX_DEPTH, Nesting
+from tests.support import anthropic as messages_body
+from tests.support import chat as chat_body
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -101,3 +104,21 @@ def test_nesting_finds_the_end_of_the_first_object_however_it_is_cut(
     assert nesting.closed_at == len(raw)
     assert Nesting(raw).whole
     assert not Nesting(raw[:-1]).whole
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_call_with_what_is_no_json_is_never_usable(value: float) -> None:
+    """Python would read NaN and Infinity, also where a server sends the arguments bare."""
+    chat = chat_body.message_of(
+        chat_body.call(index=0, id="c", name="wait", arguments={"s": value}),
+        chat_body.chunk({}, "tool_calls"),
+    )
+    messages = messages_body.message_of(
+        messages_body.head(),
+        messages_body.block(0, "tool_use", id="c", name="wait", input={"s": value}),
+        messages_body.tail("tool_use"),
+    )
+    for message in (chat, messages):
+        (call,) = message.tool_calls
+        assert call.arguments == {}
+        assert "is not JSON" in (call.error or "")

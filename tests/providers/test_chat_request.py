@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from claw.errors import ConfigError
 from claw.messages import Block, Message, ReasoningBlock, TextBlock, ToolCall, ToolResult
+from claw.providers import messages_request
 from claw.providers.base import ModelRequest
 from claw.providers.chat_request import PLACEHOLDER, encode_request
 from claw.providers.openai_chat import OpenAIChat
@@ -38,6 +42,19 @@ def wire_of(*messages: Message, quirks: Quirks = NO_QUIRKS) -> list[dict[str, An
 def greet(name: str) -> str:
     """Says hello."""
     return name
+
+
+@pytest.mark.parametrize("encode", [encode_request, messages_request.encode_request])
+def test_what_is_no_json_is_never_sent(encode: Callable[..., bytes]) -> None:
+    """A provider of somebody's own may put NaN into a history, and a tool into its schema."""
+    odd = replace(greet, parameters={"type": "object", "default": math.inf})
+    asked = Message.assistant(ToolCall("c1", "greet", {"name": [math.nan, -math.inf, 1.5]}))
+    history = [Message.user("Hi"), asked, Message.tool(RESULT)]
+    body = encode(ModelRequest(history, tools=[odd]), "m", {}, NO_QUIRKS)
+    refuse = pytest.fail  # called for NaN and Infinity alone
+    text = json.dumps(json.loads(body, parse_constant=refuse))
+    assert "[null, null, 1.5]" in text.replace("\\", "")
+    assert '"default": null' in text
 
 
 def test_the_fields_of_a_request() -> None:
@@ -230,6 +247,8 @@ def test_a_long_history_is_encoded_once() -> None:
         ({"headers": {"X-Secret": "secret\r\nX: 1"}}, "X-Secret"),
         ({"headers": {"": "x"}}, "header"),
         ({"params": {"stop": {1, 2}}}, "params"),
+        ({"params": {"temperature": math.nan}}, "params"),
+        ({"params": {"logit_bias": {"5": [-math.inf]}}}, "params"),
         ({"model": ""}, "model"),
     ],
 )

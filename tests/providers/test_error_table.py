@@ -92,6 +92,27 @@ def test_a_prompt_that_is_too_long_is_recognised() -> None:
     assert not error.retryable
 
 
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        ("prompt is too long: 210000 tokens > 200000 maximum", "take one with a longer context"),
+        (
+            "This model's maximum context length is 8192 tokens. However, you requested 8256 "
+            "tokens (64 in the messages, 8192 in the completion).",
+            "--max-output-tokens",
+        ),
+        (
+            "input length and `max_tokens` exceed context limit: 198000 + 8192 > 200000",
+            "--max-output-tokens",
+        ),
+    ],
+)
+def test_where_the_reply_takes_the_room_a_shorter_one_is_advised(words: str, advice: str) -> None:
+    error = answered(400, json={"error": {"message": words}})
+    assert isinstance(error, ContextLengthError)
+    assert advice in error.message
+
+
 def test_the_wait_that_the_server_asks_for_is_kept() -> None:
     assert answered(429, headers={"Retry-After": "7"}).retry_after == 7
     assert answered(503, headers={"retry-after-ms": "1500"}).retry_after == 1.5

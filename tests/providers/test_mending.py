@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from claw import Engine, Reporter, Session
 from claw.errors import AuthError, ContextLengthError, HTTPStatusError
 from claw.events import Completed, Failed, Retrying, StreamEvent
 from claw.providers.manner import Manner
@@ -129,10 +130,53 @@ def test_the_adaptive_effort_is_the_nearest_to_the_budget() -> None:
     assert ALL_SENT.mended(remedy).params["output_config"] == {"effort": "medium"}
 
 
+LIMITS = [
+    "max_tokens is too large: 99999. This model supports at most 8192 completion tokens, whereas "
+    "you provided 99999.",  # OpenAI, twice
+    "Invalid 'max_completion_tokens': integer above maximum value. Expected a value <= 8192, but "
+    "got 99999 instead.",
+    "max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens for m",
+    "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens`",  # Groq
+    "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",  # DeepSeek
+    "Range of max_tokens should be [1, 8192]",  # Qwen
+    "The maximum tokens you requested exceeds the model limit of 8192. Try again with a maximum "
+    "tokens value that is lower than 8192.",  # Bedrock
+    "it has a maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) to 8193 "
+    "(exclusive)",  # Gemini
+    [
+        {
+            "type": "less_than_equal",
+            "loc": ["body", "max_tokens"],
+            "input": 99999,
+            "msg": "Input should be less than or equal to 8192",
+        }
+    ],
+]
+
+
+@pytest.mark.parametrize("body", LIMITS)
+def test_the_limit_that_a_server_names_is_taken(body: Any) -> None:
+    remedy = remedy_for(refusal(body), Manner())
+    assert remedy is not None
+    assert remedy.words == "with at most 8,192 tokens a reply"
+    assert Manner().mended(remedy).quirks.output_limit == 8192
+
+
+def test_a_server_that_names_ever_lower_limits_is_not_followed_for_ever() -> None:
+    manner, asked = Manner(), 0
+    for limit in range(8192, 0, -1):
+        words = f"max_tokens is too large. This model supports at most {limit} tokens"
+        if remedy := remedy_for(refusal(words), manner):
+            manner, asked = manner.mended(remedy), asked + 1
+    assert asked <= 14
+
+
 @pytest.mark.parametrize(
     "error",
     [
-        refusal("max_tokens is too large: 999999. This model supports at most 16384 tokens"),
+        refusal("max_tokens is too large"),
+        refusal("the supported range of max_tokens is from 1 (inclusive) to 1 (exclusive)"),
+        refusal("max_tokens must be greater than thinking.budget_tokens"),
         refusal("tools.0.custom.input_schema: Extra inputs are not permitted"),
         refusal("Invalid schema for function 'ls': 'default' is not permitted"),
         refusal("The model `gpt-9` does not exist", 404),
@@ -188,13 +232,73 @@ def test_it_is_mended_told_and_remembered() -> None:
         third = ask(copy)
         provider.close()
         copy.close()
-    assert remedies(first) == ["without stream_options", "without temperature"]
+    assert remedies(first) == [
+        "without stream_options from now on",
+        "without temperature from now on",
+    ]
     assert [e.wait_s for e in first if isinstance(e, Retrying)] == [0.0, 0.0]
     assert remedies(second) == remedies(third) == []
     assert all(isinstance(events[-1], Completed) for events in (first, second, third))
     assert len(server.requests) == 5
     assert server.requests[-1].body["seed"] == 1
     assert provider.quirks.stream_options is False
+
+
+class Notices(Reporter):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def on_notice(self, text: str) -> None:
+        self.told.append(text)
+
+
+def test_one_line_tells_what_was_refused_and_what_claw_does_about_it() -> None:
+    notices = Notices()
+    with serve(refuses("stream_options")) as server:
+        provider = OpenAIChat("m", base_url=server.url)
+        Engine(provider, reporter=notices).run(Session(), "go")
+        provider.close()
+    assert notices.told == [
+        f"127.0.0.1:{server.port} answered 400: Unrecognized request argument supplied: "
+        "stream_options; trying again without stream_options from now on"
+    ]
+
+
+def refuses_more_than(limit: int) -> Behaviour:
+    def behave(peer: Peer, request: Request) -> None:
+        asked = request.body.get("max_tokens", 0)
+        if asked > limit:
+            peer.error(400, f"max_tokens: {asked} > {limit}, which is the maximum allowed")
+        else:
+            reply("Hello")(peer, request)
+
+    return behave
+
+
+@pytest.mark.parametrize("params", [{}, {"max_tokens": 50_000}])
+def test_the_limit_holds_for_all_that_is_asked_later(params: dict[str, Any]) -> None:
+    asked = [90_000, 80_000, 100]
+    with serve(refuses_more_than(4096)) as server:
+        provider = OpenAIChat("m", base_url=server.url, params=params)
+        events = [ask(provider, max_tokens=each) for each in asked]
+        provider.close()
+    assert all(isinstance(each[-1], Completed) for each in events)
+    assert [remedies(each) for each in events[:2]] == [
+        ["with at most 4,096 tokens a reply from now on"],
+        [],
+    ]
+    limits = [request.body["max_tokens"] for request in server.requests]
+    first = params.get("max_tokens", 90_000)
+    assert limits == [first, 4096, 4096, 4096 if params else 100]
+
+
+def test_a_limit_that_no_number_is_named_for_points_to_the_option() -> None:
+    with serve(status(400, "max_tokens is too large for this model")) as server:
+        provider = OpenAIChat("m", base_url=server.url)
+        (failed,) = ask(provider, max_tokens=90_000)
+        provider.close()
+    assert isinstance(failed, Failed)
+    assert failed.error.message.endswith("Ask for shorter replies: --max-output-tokens.")
 
 
 def test_a_mend_is_no_retry() -> None:
@@ -210,7 +314,7 @@ def test_a_server_that_refuses_what_is_not_sent_gets_its_way_once() -> None:
         provider = OpenAIChat("m", base_url=server.url)
         events = ask(provider)
         provider.close()
-    assert remedies(events) == ["without stream_options"]
+    assert remedies(events) == ["without stream_options from now on"]
     assert isinstance(events[-1], Failed)
     assert len(server.requests) == 2
 
@@ -231,7 +335,7 @@ def test_tools_are_left_out_where_the_model_takes_none() -> None:
         provider = OpenAIChat("m", base_url=server.url)
         events = ask(provider, tools=[look])
         provider.close()
-    assert remedies(events) == ["without tools: the model can only talk"]
+    assert remedies(events) == ["without tools: the model can only talk from now on"]
     assert isinstance(events[-1], Completed)
 
 

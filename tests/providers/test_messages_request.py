@@ -133,6 +133,26 @@ def test_a_limit_that_was_asked_for_holds_whatever_the_thinking_wants(
     assert body.get("thinking", {}).get("budget_tokens") == sent
 
 
+@pytest.mark.parametrize(
+    ("asked", "budget", "limit", "sent"),
+    [
+        (50_000, 1024, 8192, 1024),
+        (None, 70_000, 8192, 4096),
+        (None, 2048, 1024, None),
+        (500, 0, 500, None),
+    ],
+)
+def test_the_servers_own_limit_holds_before_all_others(
+    asked: int | None, budget: int, limit: int, sent: int | None
+) -> None:
+    params = {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget else {}
+    quirks = Quirks(output_limit=max(limit, 1024))
+    for more in ({"max_tokens": asked}, {"params": {**params, "max_tokens": asked or 90_000}}):
+        body = body_of(Message.user("Hi"), quirks=quirks, **{"params": params, **more})
+        assert body["max_tokens"] == limit
+        assert body.get("thinking", {}).get("budget_tokens") == sent
+
+
 def test_without_a_limit_there_is_room_for_thinking_and_answer() -> None:
     params = {"thinking": {"type": "enabled", "budget_tokens": 70_000}}
     body = body_of(Message.user("Hi"), params=params)
@@ -231,6 +251,16 @@ def test_thinking_that_was_cut_off_stays_away() -> None:
     ]
     (_, (_, sent), _) = turns_of(Message.user("Hi"), assistant(CALL, cut), Message.tool(RESULT))
     assert [block["type"] for block in sent] == ["tool_use"]
+
+
+@pytest.mark.parametrize("opaque", [{"type": "thinking", "signature": ""}, {"type": "thinking"}])
+def test_thinking_without_a_signature_stays_away_wherever_it_stands(opaque: object) -> None:
+    """The API refuses an empty one; some gateways send none."""
+    unsigned = ReasoningBlock("I should look.", opaque)
+    message = assistant(unsigned, THOUGHT, unsigned, TextBlock("Yes."), unsigned, CALL)
+    (_, (_, sent), _) = turns_of(Message.user("Hi"), message, Message.tool(RESULT))
+    assert [block["type"] for block in sent] == ["thinking", "text", "tool_use"]
+    assert sent[0]["signature"] == "sig"
 
 
 def test_a_reply_is_sent_back_block_by_block() -> None:

@@ -6,17 +6,19 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from claw.cancel import CancelToken
 from claw.errors import Cancelled, ConnectError
-from claw.providers.probe import Finding, Report, Target, Verdict, changed, probe
+from claw.providers.probe import Finding, Target, Verdict, changed, probe
 from claw.providers.probe.line import base_urls
-from claw.providers.quirks import NO_QUIRKS
+from claw.providers.quirks import Quirks
 from tests.support.bent import BENDS, PATHS, bent, call, call_delta, two, usual_calls
 from tests.support.playing import playing
+from tests.support.probing import found, probed, report_on
 from tests.support.server import (
     Behaviour,
     Peer,
@@ -24,26 +26,10 @@ from tests.support.server import (
     headers_then_silence,
     never_answer,
     serve,
-    status,
 )
 from tests.support.wire import chunk
 
 COPES, QUIRK, FAULT = Verdict.COPES, Verdict.QUIRK, Verdict.FAULT
-
-
-def probed(url: str, *, seconds: float = 30, **more: Any) -> Report:
-    return probe(Target(url, **more), CancelToken(timeout=seconds))
-
-
-def report_on(behaviour: Behaviour, **more: Any) -> Report:
-    """Of a server on loopback that behaves so."""
-    with serve(behaviour) as server:
-        return probed(server.url, **more)
-
-
-def found(report: Report, what: str) -> Finding:
-    """The last finding about `what`."""
-    return [finding for finding in report.findings if finding.what == what][-1]
 
 
 # --- a server in good order ---------------------------------------------------------------------
@@ -57,6 +43,7 @@ def test_of_a_server_in_good_order_there_is_nothing_to_mend() -> None:
     assert changed(report.quirks) == {}
     odd = {f.what: f for f in report.findings if f.verdict is not Verdict.OK}
     assert odd.keys() == {"thinking"}, odd
+    assert report.findings[-1] == Finding("verdict", "claw can use it")
     assert {"first byte", "streaming", "usage", "tool calls", "output limit", "errors"} <= {
         finding.what for finding in report.findings
     }
@@ -100,7 +87,7 @@ def test_a_bent_server_gets_the_quirks_that_suit_it(name: str) -> None:
 
 def test_every_quirk_but_the_wish_to_think_can_be_found() -> None:
     found_here = {name for _, quirks in BENDS.values() for name in quirks}
-    assert found_here == vars(NO_QUIRKS).keys() - {"effort"}
+    assert found_here == {each.name for each in fields(Quirks)} - {"effort"}
 
 
 def test_calls_that_get_mixed_up_are_asked_for_one_by_one() -> None:
@@ -227,7 +214,7 @@ CASES = {
     "json-body-whole-reply": "one JSON answer",
     "reasoning-content": "in reasoning_content",
     "reasoning-details": "reasoning_details",
-    "html-body-200": "HTML page",
+    "html-body-200": "web page",
     "http-401": "401",
     "an-empty-input": "Messages",
     "an-redacted-thinking": "redacted_thinking",
@@ -259,7 +246,8 @@ def test_a_missing_v1_is_found_and_told() -> None:
         ("http://h", ["http://h", "http://h/v1"]),
         ("http://h/v1/chat/completions", ["http://h/v1"]),
         ("http://h/v1/models", ["http://h/v1"]),
-        ("http://h/v1beta/openai", ["http://h/v1beta/openai", "http://h/v1beta/openai/v1"]),
+        ("http://h/api", ["http://h/api", "http://h/api/v1", "http://h/v1"]),
+        ("http://h/api/v3", ["http://h/api/v3"]),
     ],
 )
 def test_the_urls_that_are_tried(given: str, tried: list[str]) -> None:
@@ -269,6 +257,7 @@ def test_the_urls_that_are_tried(given: str, tried: list[str]) -> None:
 def test_without_a_list_a_model_must_be_named() -> None:
     nameless = report_on(bent(models=None))
     assert "--model" in found(nameless, "models").found
+    assert found(nameless, "verdict").found == "not known: no model was asked"
     assert not nameless.usable
     named = report_on(bent(models=None), model="m")
     assert named.usable
@@ -280,10 +269,11 @@ def test_where_nobody_listens_it_says_so() -> None:
         probed("http://127.0.0.1:9/v1")
 
 
-def test_a_server_that_only_refuses_is_not_called_usable() -> None:
-    report = report_on(status(429, "slow down"), model="m")
-    assert not report.usable
-    assert "slow down" in str(report.findings)
+def test_another_path_on_the_same_host_is_found() -> None:
+    with serve(bent()) as server:
+        report = probed(server.url.replace("/v1", "/api"))
+        assert report.base_url == server.url
+    assert report.usable
 
 
 # --- clocks and cancel ----------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from claw.errors import (
 )
 from claw.events import ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
 from claw.messages import Message, StopReason
-from claw.providers.assembler import ChatAssembler
+from claw.providers.chat_assembler import ChatAssembler
 from claw.providers.reply import ReplyReader
 from tests.support.chat import DONE, STOP, body, call, chunk, error_of, read, text
 

@@ -10,7 +10,8 @@ import pytest
 from claw.errors import ConnectionLost, ProviderError, StreamStalled
 from claw.events import StreamEvent, ToolCallStart
 from claw.messages import Message
-from claw.providers.assembler import Assembler, ChatAssembler
+from claw.providers.assembler import Assembler
+from claw.providers.chat_assembler import ChatAssembler
 from claw.providers.messages_assembler import MessagesAssembler
 from claw.providers.reply import ReplyReader
 from tests.support.cases import Case, check, cuttings, steps, stream_cases

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from claw.errors import ProviderError
 from claw.events import StreamEvent
 from claw.messages import Message
-from claw.providers.assembler import ChatAssembler
+from claw.providers.chat_assembler import ChatAssembler
 from claw.providers.reply import ReplyReader
 from claw.providers.templates import Hole
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from claw.events import ReasoningDelta, TextDelta
 from claw.messages import Message, ReasoningBlock, TextBlock, ToolCall
-from claw.providers.assembler import ChatAssembler
+from claw.providers.chat_assembler import ChatAssembler
 from claw.providers.reply import ReplyReader
 from claw.providers.think_tags import ThinkTags
 from tests.support.chat import DONE, STOP, body, call, chunk, message_of, text

@@ -58,7 +58,7 @@ class Bend:
     refuses: Sequence[str] = ()
     check: Check = lambda body: ""
     calls: Sequence[Mapping[str, Any]] = field(default_factory=usual_calls)
-    finish: str = "tool_calls"
+    finish: str | None = "tool_calls"
     said: Sequence[Mapping[str, Any]] = ({"content": "All is "}, {"content": "well."})
     before: Sequence[Mapping[str, Any]] = ()
     usage: bool = True
@@ -113,7 +113,7 @@ def _reply(bend: Bend, peer: Peer, body: Mapping[str, Any]) -> None:
     _send(bend, peer, [*bend.before, *deltas], finish)
 
 
-def _send(bend: Bend, peer: Peer, deltas: Sequence[Mapping[str, Any]], finish: str) -> None:
+def _send(bend: Bend, peer: Peer, deltas: Sequence[Mapping[str, Any]], finish: str | None) -> None:
     usage = {"prompt_tokens": 9, "completion_tokens": len(deltas)} if bend.usage else None
     if not bend.streams:
         message = {"role": "assistant", "content": WORDS}
@@ -146,6 +146,17 @@ def knows_one_call(body: Mapping[str, Any]) -> str:
     return "this template knows single calls only" if many else ""
 
 
+def allows(tokens: int) -> Check:
+    """No reply may be asked for with a limit above `tokens`."""
+
+    def check(body: Mapping[str, Any]) -> str:
+        asked = body.get("max_tokens", 0)
+        words = f"max_tokens: {asked} > {tokens}, which is the maximum allowed for m1"
+        return words if asked > tokens else ""
+
+    return check
+
+
 IN_TEXT = '```json\n{"name": "read_file", "arguments": {"path": "a.txt"}}\n```'
 
 # How a server is bent, and the quirks that suit it.
@@ -159,6 +170,7 @@ BENDS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
         {"refuses": ["max_tokens", "stream_options"]},
         {"max_tokens_field": "max_completion_tokens", "stream_options": False},
     ),
+    "short replies": ({"check": allows(512)}, {"output_limit": 512}),
     "no tools": ({"refuses": ["tools"]}, {"tools": False}),
     "gap": ({"check": wants_a_gap}, {"assistant_after_tools": True}),
     "reasoning back": (

@@ -9,7 +9,7 @@ from typing import Any
 from claw.errors import ProviderError
 from claw.events import StreamEvent
 from claw.messages import Message
-from claw.providers.assembler import ChatAssembler
+from claw.providers.chat_assembler import ChatAssembler
 from claw.providers.reply import ReplyReader
 
 DONE = "[DONE]"

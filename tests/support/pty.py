@@ -98,10 +98,23 @@ class Terminal:
             if writable:
                 data = data[os.write(descriptor, data[:512]) :]
 
+    def type_apart(self, first: str, gap_s: float, second: str) -> None:
+        """Two short pieces, the second written `gap_s` after the first, as exactly as can be."""
+        descriptor = self._spawned.child_fd
+        os.write(descriptor, first.encode())
+        end = time.monotonic() + gap_s
+        while time.monotonic() < end:
+            pass  # a sleep would come back up to a millisecond late
+        os.write(descriptor, second.encode())
+
     def paste(self, text: str) -> None:
         """As a terminal pastes: in brackets where the program asked for them."""
         text = text.replace("\n", "\r")
         self.type(f"\x1b[200~{text}\x1b[201~" if self.bracketed_paste else text)
+
+    def wipe(self) -> None:
+        """Forgets what is on the screen up to the cursor, so that it isn't found again."""
+        self._stream.feed(b"\x1b[1J")
 
     def wait_for(self, pattern: str, *, count: int = 1) -> re.Match[str]:
         """Until the regular expression matches the screen `count` times; the last match."""
@@ -118,12 +131,22 @@ class Terminal:
 
     def wait_asleep(self) -> None:
         """Until the program waits for a key. Before that, C code may not heed a Ctrl-C."""
+        self.wait_state("S")
+
+    def wait_state(self, letter: str) -> None:
+        """Until the program sleeps (S) or is stopped (T)."""
         state = Path(f"/proc/{self.pid}/stat")
-        self._until(lambda: state.read_text().rpartition(")")[2].split()[0] == "S", "it's busy")
+        self._until(
+            lambda: state.read_text().rpartition(")")[2].split()[0] == letter, f"isn't {letter}"
+        )
 
     def modes(self) -> list[Any]:
         """The terminal's modes, as termios gives them."""
         return termios.tcgetattr(self._spawned.child_fd)
+
+    def set_modes(self, modes: list[Any]) -> None:
+        """As another program on the terminal may do."""
+        termios.tcsetattr(self._spawned.child_fd, termios.TCSANOW, modes)
 
     def wait_modes(self, flag: int, on: bool) -> None:
         """Until a local flag (ECHO, ICANON, NOFLSH) is on or off."""

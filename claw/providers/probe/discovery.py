@@ -8,17 +8,21 @@ from contextlib import ExitStack, closing
 from typing import TypeAlias
 
 from claw.errors import AuthError, ConnectError, ProviderError, ReadTimeout
-from claw.providers.model_list import list_models
+from claw.providers.masking import masked
+from claw.providers.model_list import ModelList, list_models
 from claw.providers.presets import Dialect
-from claw.providers.probe.findings import KEY, Verdict
+from claw.providers.probe.findings import Verdict
 from claw.providers.probe.inquiry import Inquiry, Ways
-from claw.providers.probe.line import NAMES, NOTHING, REFUSED, Line, base_urls
-from claw.providers.probe.questions import PLAIN, broken_body
+from claw.providers.probe.line import NAMES, NO_MODEL, NOTHING, REFUSED, Line, base_urls
+from claw.providers.probe.questions import PLAIN
 from claw.providers.probe.recording import Answer
+from claw.providers.probe.trouble import in_short, is_busy, is_redirect, trouble
+from claw.providers.server_errors import one_line
 
 LIST_S = 5.0
 NAME_ONE = "name one with --model"
 MODELS_SHOWN = 3
+NAME_SHOWN = 80  # characters of it
 NOT_FOR_TALKING = re.compile(
     "embed|whisper|tts|dall-e|moderation|rerank|davinci|babbage|image|audio|realtime|sora",
     re.IGNORECASE,
@@ -37,11 +41,14 @@ def find_line(inquiry: Inquiry, cleanup: ExitStack) -> tuple[Line, Answer] | Non
 
     Tells the base URL, the models, the dialect; or what is wrong. `cleanup` gets the lines.
     """
-    places = _find_models(inquiry)
+    places, unlisted = _find_models(inquiry)
     if not inquiry.model:
+        if unlisted:
+            _tell_nameless(inquiry, places, unlisted)
         return None
     found: tuple[Line, Answer] | None = None
-    best, failures = NOTHING, []
+    best = NOTHING
+    failures: list[ProviderError] = []
     for dialect, base_url in places:
         line = Line(inquiry.target, dialect, base_url, inquiry.model)
         cleanup.callback(line.close)
@@ -53,18 +60,21 @@ def find_line(inquiry: Inquiry, cleanup: ExitStack) -> tuple[Line, Answer] | Non
         if answer.error is None:
             break
         failures.append(answer.error)
-    if found is None:
-        _tell_failure(inquiry, failures)
+    if found is None or (best == REFUSED and any(map(is_busy, failures))):
+        _tell_trouble(inquiry, failures, places)
         return None
     inquiry.line, _ = found
     inquiry.locate(inquiry.line.base_url)
+    if unlisted:
+        inquiry.tell("models", f"no list: {in_short(unlisted[0])}", Verdict.COPES)
     _tell_dialect(inquiry, inquiry.line, best)
-    inquiry.tell("model", inquiry.model)
+    inquiry.tell("model", _shown(inquiry, inquiry.model))
     return found
 
 
-def _find_models(inquiry: Inquiry) -> list[Place]:
-    """Looks for the list of models wherever it may be; returns where to ask questions."""
+def _find_models(inquiry: Inquiry) -> tuple[list[Place], list[ProviderError]]:
+    """Looks for the list of models wherever it may be: where to ask questions, and why there is no
+    list, a reason for each place."""
     target = inquiry.target
     given = base_urls(target.base_url)
     # The Messages dialect puts its /v1 in by itself.
@@ -81,48 +91,59 @@ def _find_models(inquiry: Inquiry) -> list[Place]:
         except ConnectError:
             raise  # nobody there: the next URL is the same address
         except ProviderError as error:
-            failures.append(error)
+            failures.append(masked(error, (), target.api_key))
             if isinstance(error, ReadTimeout):
                 break  # the next one would be as silent
             continue
         _take_models(inquiry, base_url, models)
         others = [other for other in target.dialects if other != dialect]
-        return [(dialect, base_url), *((other, base_url) for other in others)]
-    _tell_no_models(inquiry, failures)
-    return places
+        return [(dialect, base_url), *((other, base_url) for other in others)], []
+    return places, failures
 
 
-def _take_models(inquiry: Inquiry, base_url: str, models: tuple[str, ...]) -> None:
+def _take_models(inquiry: Inquiry, base_url: str, models: ModelList) -> None:
     inquiry.locate(base_url)
-    inquiry.models = models
-    talking = [name for name in models if not NOT_FOR_TALKING.search(name)]
-    inquiry.model = inquiry.model or next(iter(talking or models), "")
-    shown = ", ".join(models[:MODELS_SHOWN]) + (", ..." if len(models) > MODELS_SHOWN else "")
+    inquiry.models = names = models.names
+    talking = [name for name in names if not NOT_FOR_TALKING.search(name)]
+    inquiry.model = inquiry.model or next(iter(talking or names), "")
+    first = [_shown(inquiry, name) for name in names[:MODELS_SHOWN]]
+    words = f"{len(names)}: {', '.join(first)}" + (", ..." if len(names) > MODELS_SHOWN else "")
     if not inquiry.model:
         inquiry.tell("models", f"the list is empty: {NAME_ONE}", Verdict.FAULT)
-    elif inquiry.model in models:
-        inquiry.tell("models", f"{len(models)}: {shown}")
+    elif inquiry.model not in names:
+        words = f"{_shown(inquiry, inquiry.model)} isn't among its {len(names)}"
+        inquiry.tell("models", words, Verdict.UNKNOWN)
+    elif models.left_out:
+        inquiry.tell("models", f"{words}; {models.left_out} without a name", Verdict.COPES)
     else:
-        inquiry.tell("models", f"{inquiry.model} isn't among its {len(models)}", Verdict.UNKNOWN)
+        inquiry.tell("models", words)
 
 
-def _tell_no_models(inquiry: Inquiry, failures: Sequence[ProviderError]) -> None:
-    refused = [error for error in failures if isinstance(error, AuthError)]
-    words = (refused or failures)[0].message
-    if refused and not inquiry.model:
-        inquiry.tell(KEY, words, Verdict.FAULT)
-    elif not inquiry.model:
-        inquiry.tell("models", f"{NAME_ONE}: {words}", Verdict.FAULT)
-    else:
-        inquiry.tell("models", f"not listed: {words}", Verdict.COPES)
+def _tell_nameless(
+    inquiry: Inquiry, places: Sequence[Place], unlisted: Sequence[ProviderError]
+) -> None:
+    """There is no list of models and no name of one: is there a server at all?"""
+    hopeless = any(
+        isinstance(error, AuthError | ReadTimeout) or is_busy(error) or is_redirect(error)
+        for error in unlisted
+    )
+    for dialect, base_url in () if hopeless else places:
+        if _is_spoken(inquiry, dialect, base_url):
+            inquiry.locate(base_url)
+            words = f"no list ({in_short(unlisted[0])}): {NAME_ONE}"
+            inquiry.tell("models", words, Verdict.FAULT)
+            return
+    _tell_trouble(inquiry, unlisted, places)
 
 
-def _tell_failure(inquiry: Inquiry, failures: Sequence[ProviderError]) -> None:
-    refused = [error for error in failures if isinstance(error, AuthError)]
-    if refused:
-        inquiry.tell(KEY, refused[0].message, Verdict.FAULT)
-    else:
-        inquiry.tell("dialect", f"none that claw speaks: {failures[0].message}", Verdict.FAULT)
+def _tell_trouble(
+    inquiry: Inquiry, failures: Sequence[ProviderError], places: Sequence[Place]
+) -> None:
+    inquiry.add(trouble(failures, [base_url for _, base_url in places]), vital=True)
+
+
+def _shown(inquiry: Inquiry, name: str) -> str:
+    return one_line(inquiry.target.hide(name), NAME_SHOWN)
 
 
 def _tell_dialect(inquiry: Inquiry, line: Line, rank: int) -> None:
@@ -137,9 +158,11 @@ def _tell_dialect(inquiry: Inquiry, line: Line, rank: int) -> None:
 def _other_dialect(inquiry: Inquiry, line: Line) -> Dialect | None:
     """The dialect that is spoken as well, by the way a request that is none is refused there."""
     for dialect in inquiry.target.dialects:
-        if dialect != line.dialect:
-            with closing(Line(inquiry.target, dialect, line.base_url, line.model)) as other:
-                answer = other.post(broken_body(line.model), inquiry.cancel)
-                if other.rank(answer) != NOTHING:
-                    return dialect
+        if dialect != line.dialect and _is_spoken(inquiry, dialect, line.base_url):
+            return dialect
     return None
+
+
+def _is_spoken(inquiry: Inquiry, dialect: Dialect, base_url: str) -> bool:
+    with closing(Line(inquiry.target, dialect, base_url, inquiry.model or NO_MODEL)) as line:
+        return line.rank(inquiry.provoke(line)) != NOTHING

@@ -14,19 +14,19 @@ from dataclasses import replace
 from claw.cancel import CancelToken, void
 from claw.errors import Cancelled, HTTPStatusError
 from claw.messages import Message
-from claw.providers.probe import chat_wire, looks
+from claw.providers.probe import chat_wire, findings, looks
 from claw.providers.probe.discovery import find_line
-from claw.providers.probe.findings import Finding, Report, Verdict
+from claw.providers.probe.findings import Finding, Report
 from claw.providers.probe.inquiry import Inquiry, Ways, is_refused
 from claw.providers.probe.line import Line, Target
 from claw.providers.probe.questions import (
     CALLS,
     LIMITED,
+    PLAIN,
     TOOLS,
     after_a_user_message,
     after_calls,
     after_one_call,
-    broken_body,
 )
 from claw.providers.probe.recording import Answer
 from claw.providers.text_calls import recognise
@@ -58,8 +58,8 @@ def probe(
     except Cancelled as cancelled:
         if cancelled.reason != "deadline":
             raise
-        inquiry.tell("time", "it was up before everything was asked", Verdict.UNKNOWN)
-    return inquiry.report()
+        inquiry.out_of_time()
+    return inquiry.conclude()
 
 
 def _examine(inquiry: Inquiry, line: Line, plain: Answer) -> None:
@@ -74,17 +74,18 @@ def _examine(inquiry: Inquiry, line: Line, plain: Answer) -> None:
     if plain.works:
         limited = inquiry.ask(line, LIMITED)
         inquiry.add(looks.limit(limited, inquiry.quirks.max_tokens_field))
+        if line.dialect == "anthropic":  # the other one needs no limit, so a run sends none
+            _look_at_longest(inquiry, line)
     if not inquiry.quirks.think_tags:
         inquiry.add(looks.thinking(inquiry.answers, line.dialect))
-    refusal = line.post(broken_body(line.model), inquiry.cancel)
-    inquiry.add(looks.error_shape(refusal, line.dialect))
+    inquiry.add(looks.error_shape(inquiry.provoke(line), line.dialect))
 
 
 def _look_at_talk(inquiry: Inquiry, line: Line, plain: Answer) -> None:
     if plain.arrivals:
         inquiry.add(looks.first_byte(plain))
         inquiry.add(looks.streaming(plain))
-    inquiry.add(looks.ending(plain, line.dialect))
+    inquiry.add(looks.ending(plain, line.dialect), vital=not is_refused(plain))
     if plain.message is not None:
         inquiry.add(looks.usage(plain, line.dialect))
         _look_for_think_tags(inquiry, plain.message)
@@ -101,17 +102,18 @@ def _look_at_calls(inquiry: Inquiry, line: Line) -> Message | None:
     """Asks for two calls; returns the message with them, however they were written."""
     answer = inquiry.ask(line, CALLS)
     if inquiry.usable and _tools_refused(answer):
-        inquiry.take("tool calls", replace(inquiry.quirks, tools=False))
+        inquiry.take(findings.CALLS, replace(inquiry.quirks, tools=False))
         return None
     if _mixed_up(answer):
         answer = _asked_for_one(inquiry, line) or answer
     message = answer.message
     if message and (read := recognise(message, TOOLS)) is not message:
-        inquiry.take("tool calls", replace(inquiry.quirks, calls_in_text=True))
+        inquiry.take(findings.CALLS, replace(inquiry.quirks, calls_in_text=True))
         return read
-    inquiry.add(looks.calls(answer, line.dialect))
+    # Arguments that can't be used are the model's fault, and it is told.
+    inquiry.add(looks.calls(answer, line.dialect), vital=message is None)
     if chat_wire.has_extras(answer.payloads):
-        inquiry.take("tool calls", replace(inquiry.quirks, echo_extras=True))
+        inquiry.take(findings.CALLS, replace(inquiry.quirks, echo_extras=True))
     return message
 
 
@@ -135,7 +137,7 @@ def _asked_for_one(inquiry: Inquiry, line: Line) -> Answer | None:
     answer = inquiry.ask(line, CALLS, quirks)
     if answer.message is None or any(call.error for call in answer.message.tool_calls):
         return None
-    inquiry.take("tool calls", quirks)
+    inquiry.take(findings.CALLS, quirks)
     return answer
 
 
@@ -150,11 +152,18 @@ def _look_at_results(inquiry: Inquiry, line: Line, reply: Message | None) -> Non
         if single.message is not None:
             inquiry.take("tool results", quirks)
             answer = single
-    inquiry.add(looks.taken("tool results", answer))
+    inquiry.add(looks.taken("tool results", answer), vital=True)
     if answer.message is not None:
         asked = after_a_user_message(answered)
         answer = inquiry.ask_in_ways(line, "question after", asked, _ways(line, QUESTION_WAYS))
         inquiry.add(looks.taken("question after", answer))
+
+
+def _look_at_longest(inquiry: Inquiry, line: Line) -> None:
+    """Asks for as long a reply as a run does; a limit that the server names then is a quirk."""
+    answer = inquiry.ask(line, replace(PLAIN, max_tokens=None))
+    if is_refused(answer):
+        inquiry.add(looks.taken("longest reply", answer))
 
 
 def _ways(line: Line, ways: Ways) -> Ways:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import fields
 from enum import Enum
 from typing import Any
 
 from claw.providers.quirks import NO_QUIRKS, Quirks
+from claw.values import frozen
 
-KEY = "key"  # what a finding about a refused key looks at
+# What some findings look at.
+BASE_URL = "base URL"
+CALLS = "tool calls"
+KEY = "key"  # it was refused
+VERDICT = "verdict"  # the last one: whether claw can use the server
 
 
 class Verdict(str, Enum):
@@ -23,7 +28,7 @@ class Verdict(str, Enum):
     ABSENT = "not there"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One line: `what` was looked at, what was `found`, in words for a person."""
 
@@ -35,13 +40,13 @@ class Finding:
         return {"what": self.what, "found": self.found, "verdict": self.verdict.value}
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """All that a probe found out.
 
     base_url: the one that works, or the one given where none does. dialect: "openai" or
-    "anthropic"; "" where the server speaks neither. usable: it answers, so claw can work with
-    it. quirks: the record for a preset.
+    "anthropic"; "" where the server speaks neither. usable: claw can work with it. quirks: the
+    record for a preset. complete: there was time for every question.
     """
 
     base_url: str
@@ -50,6 +55,7 @@ class Report:
     models: tuple[str, ...] = ()
     usable: bool = False
     quirks: Quirks = NO_QUIRKS
+    complete: bool = True
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -71,6 +77,6 @@ class Report:
 
 def changed(quirks: Quirks) -> Mapping[str, Any]:
     """The quirks that aren't at their default, by name."""
-    return {
-        name: value for name, value in vars(quirks).items() if value != getattr(NO_QUIRKS, name)
-    }
+    names = [each.name for each in fields(quirks)]
+    values = {name: getattr(quirks, name) for name in names}
+    return {name: values[name] for name in names if values[name] != getattr(NO_QUIRKS, name)}

@@ -7,11 +7,22 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from claw.cancel import CancelToken
-from claw.errors import ConnectionLost, HTTPStatusError
+from claw.errors import ConnectionLost, HTTPStatusError, StreamTruncated
 from claw.providers.base import ModelRequest
-from claw.providers.endpoint import MASK
-from claw.providers.probe.findings import Finding, Report, Verdict, changed
+from claw.providers.manner import Manner
+from claw.providers.masking import without_secrets
+from claw.providers.mending import remedy_for
+from claw.providers.probe.findings import (
+    BASE_URL,
+    CALLS,
+    VERDICT,
+    Finding,
+    Report,
+    Verdict,
+    changed,
+)
 from claw.providers.probe.line import Line, Target, base_urls
+from claw.providers.probe.questions import broken_body
 from claw.providers.probe.recording import Answer
 from claw.providers.quirks import NO_QUIRKS, Quirks
 
@@ -22,6 +33,7 @@ REFUSALS = frozenset({400, 422, 500, 501})  # statuses after which another way m
 
 WORDS: Mapping[str, str] = {
     "max_tokens_field": "it wants max_completion_tokens in place of max_tokens",
+    "output_limit": "it lets no reply be longer than {:,} tokens",
     "stream_options": "it refuses stream_options",
     "tools": "it refuses tools",
     "parallel_calls": "it can do with one call at a time only",
@@ -49,16 +61,22 @@ class Inquiry:
         self.quirks = NO_QUIRKS
         self.findings: list[Finding] = []
         self.answers: list[Answer] = []
+        self.complete = True
+        self._flaw = ""
         self._on_finding = on_finding
         self._located = False
 
     def tell(self, what: str, found: str, verdict: Verdict = Verdict.OK) -> None:
         self.add(Finding(what, found, verdict))
 
-    def add(self, finding: Finding) -> None:
-        """Takes a finding, without the key where a server's words hold it, and tells it."""
-        for secret in self.target.secrets:
-            finding = replace(finding, found=finding.found.replace(secret, MASK))
+    def add(self, finding: Finding, *, vital: bool = False) -> None:
+        """Takes a finding, without the key wherever it may come from, and tells it.
+
+        vital: with a fault there, claw can't use the server.
+        """
+        finding = replace(finding, found=without_secrets(finding.found, self.target.secrets))
+        if vital and finding.verdict is Verdict.FAULT:
+            self._flaw = self._flaw or finding.what
         self.findings.append(finding)
         self._on_finding(finding)
 
@@ -70,53 +88,101 @@ class Inquiry:
         self.base_url = base_url
         given = self.target.base_url.strip().rstrip("/")
         if base_url == given:
-            self.tell("base URL", base_url)
+            self.tell(BASE_URL, base_url)
         else:
             words = "the /v1 was missing" if base_url == f"{given}/v1" else f"not {given}"
-            self.tell("base URL", f"{base_url} ({words})", Verdict.QUIRK)
+            self.tell(BASE_URL, f"{base_url} ({words})", Verdict.QUIRK)
 
     def take(self, what: str, quirks: Quirks) -> None:
         """Takes `quirks` for what this server wants, and tells what is new in them."""
         before, after = changed(self.quirks), changed(quirks)
-        new = [WORDS[name] for name in after if name not in before]
+        new = [WORDS[name].format(after[name]) for name in after if name not in before]
         self.quirks = quirks
         self.tell(what, "; ".join(new), Verdict.QUIRK)
 
     def ask(self, line: Line, request: ModelRequest, quirks: Quirks | None = None) -> Answer:
-        """One question in the way that is known to work so far, or in another."""
-        answer = line.ask(request, quirks or self.quirks, self.cancel)
-        if _is_hiccup(answer):  # what is to count must come twice
-            answer = line.ask(request, quirks or self.quirks, self.cancel)
+        """One question in the way that is known to work so far, or in another.
+
+        Where the server names a limit below the one that was asked for, it is asked for that.
+        """
+        way = quirks or self.quirks
+        answer = self._twice(lambda: line.ask(request, way, self.cancel))
+        if limit := _limit_named(answer, way):
+            way = replace(way, output_limit=limit)
+            other = self._twice(lambda: line.ask(request, way, self.cancel))
+            if other.message is not None:
+                self.take("longest reply", replace(self.quirks, output_limit=limit))
+                answer = other
         self.answers.append(answer)
         return answer
+
+    def provoke(self, line: Line) -> Answer:
+        """The answer to a request that is none."""
+        return self._twice(lambda: line.post(broken_body(line.model), self.cancel))
 
     def ask_in_ways(self, line: Line, what: str, request: ModelRequest, ways: Ways) -> Answer:
         """Asks again in other ways where the request is refused; takes the first that works."""
         answer = self.ask(line, request)
         if is_refused(answer):
             for way in ways:
-                quirks = replace(self.quirks, **way)
-                other = self.ask(line, request, quirks)
+                other = self.ask(line, request, replace(self.quirks, **way))
                 if other.message is not None:
-                    self.take(what, quirks)
+                    self.take(what, replace(self.quirks, **way))
                     return other
         return answer
 
+    def out_of_time(self) -> None:
+        self.complete = False
+        self.tell("time", "it was up before everything was asked (--timeout)", Verdict.UNKNOWN)
+
     @property
     def usable(self) -> bool:
-        """The server answers; whether it is slow is another matter."""
-        return any(answer.works for answer in self.answers)
+        """The server answers, and without a fault that claw can't live with; whether it is slow is
+        another matter."""
+        return not self._flaw and any(answer.works for answer in self.answers)
+
+    def conclude(self) -> Report:
+        """The verdict, and with it everything."""
+        self.add(self._verdict())
+        return self.report()
 
     def report(self) -> Report:
+        """What is known by now."""
         return Report(
             base_url=self.base_url,
             dialect=self.line.dialect if self.line else "",
-            model=self.model,
-            models=self.models,
+            model=self.target.hide(self.model),
+            models=tuple(map(self.target.hide, self.models)),
             usable=self.usable,
             quirks=self.quirks,
+            complete=self.complete,
             findings=tuple(self.findings),
         )
+
+    def _twice(self, ask: Callable[[], Answer]) -> Answer:
+        """What is to count must come twice."""
+        answer = ask()
+        return ask() if _is_hiccup(answer) else answer
+
+    def _verdict(self) -> Finding:
+        """Whether claw can use the server, with the row that says why not."""
+        if self.usable and not self.quirks.tools:
+            return Finding(VERDICT, "claw can talk with it, but the model has no tools")
+        if self.usable:
+            return Finding(VERDICT, f"claw can use it{self._but()}")
+        if self._flaw:
+            words = f'claw can\'t use it as it is: see "{self._flaw}"'
+            return Finding(VERDICT, words, Verdict.FAULT)
+        why = "no whole reply came" if self.answers else "no model was asked"
+        return Finding(VERDICT, f"not known: {why}", Verdict.UNKNOWN)
+
+    def _but(self) -> str:
+        if not self.complete:
+            return ", as far as there was time to see"
+        if any(each.what == CALLS and each.verdict is Verdict.UNKNOWN for each in self.findings):
+            return "; the model made no tool call"
+        settings = any(each.verdict is Verdict.QUIRK for each in self.findings)
+        return ", with the settings found" if settings else ""
 
 
 def is_refused(answer: Answer) -> bool:
@@ -124,9 +190,17 @@ def is_refused(answer: Answer) -> bool:
     return isinstance(answer.error, HTTPStatusError) and answer.error.status in REFUSALS
 
 
+def _limit_named(answer: Answer, way: Quirks) -> int:
+    """The longest reply, in tokens, that the server names where it refuses a longer one; or 0."""
+    remedy = remedy_for(answer.error, Manner(way)) if answer.error else None
+    return remedy.quirks.get("output_limit", 0) if remedy else 0
+
+
 def _is_hiccup(answer: Answer) -> bool:
-    """It may have nothing to do with the question: a server's fault, a connection gone stale."""
+    """It may be of the moment: a server's fault, a connection gone stale, a reply cut off."""
     error = answer.error
     if isinstance(error, HTTPStatusError):
         return error.status >= 500
-    return isinstance(error, ConnectionLost) and not answer.arrivals
+    if isinstance(error, ConnectionLost):
+        return not answer.arrivals
+    return isinstance(error, StreamTruncated)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from urllib.parse import urlsplit
 
 from claw.cancel import CancelToken
 from claw.errors import HTTPStatusError, ServerReported
 from claw.providers.anthropic import AnthropicMessages
 from claw.providers.base import ModelRequest
-from claw.providers.endpoint import checked_base_url, secrets_of
+from claw.providers.endpoint import checked_base_url
 from claw.providers.http_provider import HTTPProvider
+from claw.providers.masking import hidden, masked, secrets_of
 from claw.providers.model_list import POSTING_PATHS
 from claw.providers.openai_chat import OpenAIChat
 from claw.providers.payloads import Payload
 from claw.providers.presets import Dialect
 from claw.providers.probe import chat_wire, messages_wire
 from claw.providers.probe.recording import Answer, ask
+from claw.providers.probe.trouble import is_page
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.transport import Transport
+from claw.values import frozen
 
 SHARE = 0.5  # of the time that is left, which one question may take
 LEAST_S, MOST_S = 5.0, 60.0  # for one question
@@ -30,7 +33,11 @@ PROVIDERS: dict[Dialect, type[HTTPProvider]] = {
     "openai": OpenAIChat,
     "anthropic": AnthropicMessages,
 }
-NAMES: dict[Dialect, str] = {"openai": "Chat Completions", "anthropic": "Messages"}
+# As config.toml calls it, and as its maker does.
+NAMES: dict[Dialect, str] = {
+    "openai": "openai (Chat Completions)",
+    "anthropic": "anthropic (Messages)",
+}
 SPEAKS: dict[Dialect, Callable[[Payload], bool]] = {
     "openai": chat_wire.speaks,
     "anthropic": messages_wire.speaks,
@@ -41,7 +48,7 @@ NOTHING, REFUSED, BEGUN, WHOLE = range(4)  # of a reply in the line's dialect
 NOT_THE_ADDRESS = frozenset({301, 302, 307, 308, 401, 403, 405, 501})
 
 
-@dataclass(frozen=True)
+@frozen
 class Target:
     """What is to be probed. dialects: in the order in which they are tried."""
 
@@ -54,6 +61,10 @@ class Target:
     def secrets(self) -> tuple[str, ...]:
         """What must not be shown, also where a server echoes it."""
         return secrets_of(self.api_key, {})
+
+    def hide(self, text: str) -> str:
+        """What a server sent, without the key."""
+        return hidden(text, self.api_key)
 
     def provider(
         self, dialect: Dialect, base_url: str, model: str = "", quirks: Quirks = NO_QUIRKS
@@ -97,7 +108,7 @@ class Line:
         error = answer.error
         if isinstance(error, ServerReported):
             return REFUSED
-        if not isinstance(error, HTTPStatusError):
+        if not isinstance(error, HTTPStatusError) or is_page(error):
             return NOTHING
         if error.status == 404:  # from the dialect's own address, or from none?
             return REFUSED if "model" in error.body else NOTHING
@@ -109,7 +120,10 @@ class Line:
     def _post(self, provider: HTTPProvider, body: bytes, cancel: CancelToken) -> Answer:
         assembler = provider.new_assembler()
         timeout = _patience(cancel.remaining())
-        return ask(self._transport, self._endpoint, body, assembler, cancel, timeout=timeout)
+        answer = ask(self._transport, self._endpoint, body, assembler, cancel, timeout=timeout)
+        if answer.error is not None:
+            answer = replace(answer, outcome=masked(answer.error, (), self._target.api_key))
+        return replace(answer, hide=self._target.hide)
 
 
 def _patience(left: float | None) -> float:
@@ -118,13 +132,16 @@ def _patience(left: float | None) -> float:
 
 
 def base_urls(given: str) -> list[str]:
-    """The base URLs worth trying: as given, less what the dialect appends, then with /v1.
+    """The base URLs worth trying: as given, less what the dialect appends; its /v1; the host's.
 
     ConfigError where it is no URL.
     """
     base = checked_base_url(given)
     for path in (*POSTING_PATHS, "/models"):
         base = base.removesuffix(path)
-    last = urlsplit(base).path.rpartition("/")[2]
-    versioned = last[:1] == "v" and last[1:2].isdigit()
-    return [base] if versioned else [base, f"{base}/v1"]
+    path = urlsplit(base).path
+    last = path.rpartition("/")[2]
+    if last[:1] == "v" and last[1:2].isdigit():
+        return [base]
+    top = base.removesuffix(path)
+    return list(dict.fromkeys([base, f"{base}/v1", f"{top}/v1"]))

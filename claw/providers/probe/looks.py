@@ -10,10 +10,10 @@ from claw.errors import HTTPStatusError, ReadTimeout, ServerReported
 from claw.messages import Message, StopReason
 from claw.providers.presets import Dialect
 from claw.providers.probe import chat_wire, messages_wire
-from claw.providers.probe.findings import Finding, Verdict
+from claw.providers.probe.findings import CALLS, Finding, Verdict
 from claw.providers.probe.questions import LIMIT, LONGEST_LIMITED
 from claw.providers.probe.recording import Answer
-from claw.providers.server_errors import one_line
+from claw.providers.probe.trouble import is_busy
 
 OK, COPES, FAULT, UNKNOWN = Verdict.OK, Verdict.COPES, Verdict.FAULT, Verdict.UNKNOWN
 
@@ -55,8 +55,10 @@ def streaming(answer: Answer) -> Finding:
 def ending(answer: Answer, dialect: Dialect) -> Finding:
     """The finish reason, and the end mark."""
     if answer.message is None:
-        return _missing("end of a reply", answer)
-    word = answer.message.stop_word
+        # The address is known to be right, so a 404 is about the model.
+        no_model = isinstance(answer.error, HTTPStatusError) and answer.error.status == 404
+        return _missing("model" if no_model else "reply", answer)
+    word = answer.quoted(answer.message.stop_word)
     if dialect == "anthropic" or answer.in_one_piece or answer.end_mark:
         return Finding("end of a reply", word)
     return Finding("end of a reply", f"{word}, but no [DONE]: up to 2 s are waited for it", COPES)
@@ -78,7 +80,8 @@ def thinking(answers: Sequence[Answer], dialect: Dialect) -> Finding:
     """Where the model's thinking comes, if any came."""
     fields = [name for each in answers for name in THINKING[dialect](each.payloads)]
     if fields:
-        return Finding("thinking", f"in {', '.join(dict.fromkeys(fields))}")
+        names = ", ".join(dict.fromkeys(fields))
+        return Finding("thinking", f"in {answers[0].quoted(names)}")
     return Finding("thinking", "none came", UNKNOWN)
 
 
@@ -86,18 +89,18 @@ def calls(answer: Answer, dialect: Dialect) -> Finding:
     """How tool calls come: index, ids, names, arguments, finish reason."""
     message = answer.message
     if message is None:
-        return _missing("tool calls", answer)
+        return _missing(CALLS, answer)
     if not message.tool_calls:
-        return Finding("tool calls", f"none made; it said: {one_line(message.text, 60)}", UNKNOWN)
+        return Finding(CALLS, f"none made; it said: {answer.quoted(message.text)}", UNKNOWN)
     odd = ODDITIES[dialect](answer.payloads, message)
     if message.stop_word.lower() not in ("tool_calls", "tool_use"):
-        odd.append(f"finish reason {message.stop_word}")
+        odd.append(f"finish reason {answer.quoted(message.stop_word)}")
     broken = [call.error for call in message.tool_calls if call.error]
-    odd += [f"arguments that can't be used ({error})" for error in broken]
+    odd += [f"arguments that can't be used ({answer.quoted(error, 100)})" for error in broken]
     count = len(message.tool_calls)
     made = f"{count} at once" if count > 1 else "one"
     found = "; ".join([made, *(odd or ["index, ids, finish reason as they should be"])])
-    return Finding("tool calls", found, FAULT if broken else COPES if odd else OK)
+    return Finding(CALLS, found, FAULT if broken else COPES if odd else OK)
 
 
 def taken(what: str, answer: Answer) -> Finding:
@@ -113,14 +116,15 @@ def limit(answer: Answer, field: str) -> Finding:
     if message is None:
         return _missing("output limit", answer)
     tokens = message.usage.output_tokens if message.usage else 0
+    word = answer.quoted(message.stop_word)
     if message.stop_reason is StopReason.MAX_TOKENS:
         if len(message.text) > LONGEST_LIMITED or tokens > 2 * LIMIT:
             return Finding("output limit", f"{field} {LIMIT} gave {tokens} tokens", COPES)
-        return Finding("output limit", f"{field} is kept, and said: {message.stop_word}")
+        return Finding("output limit", f"{field} is kept, and said: {word}")
     if len(message.text) > LONGEST_LIMITED or tokens > 2 * LIMIT:
         return Finding("output limit", f"{field} is ignored", FAULT)
     if tokens == LIMIT:
-        words = f"{field} is kept, but not said: {message.stop_word}"
+        words = f"{field} is kept, but not said: {word}"
         return Finding("output limit", words, FAULT)
     return Finding("output limit", "the answer was too short to tell", UNKNOWN)
 
@@ -129,7 +133,7 @@ def error_shape(answer: Answer, dialect: Dialect) -> Finding:
     """How an error looks, from the answer to a request that is none."""
     error = answer.error
     if isinstance(error, HTTPStatusError):
-        shape = _shape(error.body)
+        shape = _shape(error.body) or f"JSON of its own: {answer.quoted(error.body)}"
         usual = "Anthropic's" if dialect == "anthropic" else "OpenAI's"
         verdict = OK if shape == f"{usual} object" and error.status < 500 else COPES
         return Finding("errors", f"status {error.status}, {shape}", verdict)
@@ -141,6 +145,7 @@ def error_shape(answer: Answer, dialect: Dialect) -> Finding:
 
 
 def _shape(body: str) -> str:
+    """What kind of body an error has; "" for a kind that only its text can show."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):
@@ -152,14 +157,15 @@ def _shape(body: str) -> str:
     inner = value.get("error") if isinstance(value, dict) else None
     if isinstance(inner, dict) and "message" in inner:
         return "Anthropic's object" if value.get("type") == "error" else "OpenAI's object"
-    return f"JSON of its own: {one_line(body, 60)}"
+    return ""
 
 
 def _missing(what: str, answer: Answer) -> Finding:
-    """There was no whole reply to look at; a slow model is no fault."""
-    assert answer.error is not None
-    slow = isinstance(answer.error, ReadTimeout)
-    return Finding(what, answer.error.message, UNKNOWN if slow else FAULT)
+    """There was no whole reply to look at. A slow model or a limit on requests is no fault."""
+    error = answer.error
+    assert error is not None
+    passing = isinstance(error, ReadTimeout) or is_busy(error)
+    return Finding(what, error.message, UNKNOWN if passing else FAULT)
 
 
 def _time(seconds: float) -> str:

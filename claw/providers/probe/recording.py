@@ -7,31 +7,36 @@ with the same decoder and the same assembler, and keeps what they are given.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import field
 from typing import Any
 
 from claw.cancel import CancelToken
 from claw.errors import ProviderError, ReadTimeout
 from claw.events import Completed, StreamEvent
-from claw.messages import Message
+from claw.messages import Message, Usage
 from claw.providers.assembler import Assembler
 from claw.providers.endpoint import Endpoint
 from claw.providers.exchange import HTTPExchange
 from claw.providers.payloads import Payload
 from claw.providers.reply import ReplyReader
+from claw.providers.server_errors import one_line
 from claw.providers.templates import Hole
 from claw.providers.transport import Transport
+from claw.values import frozen
 
 REPLY_BYTES = 1_000_000
 TAIL = 100  # bytes in which the end mark is looked for
+QUOTED = 60  # characters of what a server said
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """What came back. payloads: the JSON objects of the reply as they were sent, in order.
 
     arrivals: seconds from the request to each piece of the body. in_one_piece: the body was one
-    JSON answer, no stream. end_mark: `[DONE]` came. seconds: until the outcome was there.
+    JSON answer, no stream. end_mark: `[DONE]` came. seconds: until the outcome was there. hide:
+    takes the key out of what the server said.
     """
 
     outcome: Message | ProviderError
@@ -40,6 +45,7 @@ class Answer:
     in_one_piece: bool = False
     end_mark: bool = False
     seconds: float = 0.0
+    hide: Callable[[str], str] = field(default=str, repr=False)
 
     @property
     def message(self) -> Message | None:
@@ -48,6 +54,10 @@ class Answer:
     @property
     def error(self) -> ProviderError | None:
         return self.outcome if isinstance(self.outcome, ProviderError) else None
+
+    def quoted(self, text: str, limit: int = QUOTED) -> str:
+        """What the server said, fit to be shown: one line, without the key, `limit` characters."""
+        return one_line(self.hide(text), limit)
 
     @property
     def works(self) -> bool:
@@ -72,6 +82,10 @@ class RecordingAssembler:
     @property
     def ended(self) -> bool:
         return self._assembler.ended
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._assembler.usage
 
     def fold(self, payload: dict[str, Any], deltas: list[StreamEvent]) -> int:
         self.payloads.append(payload)

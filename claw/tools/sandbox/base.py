@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.tools.sandbox.guarded import GuardedPath
+from claw.values import frozen
 
 TEMP = Path("/tmp")
 # What programs say when the system refuses them something; only a guess at the sandbox.
@@ -31,7 +31,7 @@ REFUSALS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Bounds:
     """What confined commands may do, in real paths.
 

@@ -10,9 +10,10 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
+
+from claw.values import frozen
 
 MOST_ENTRIES = 2000
 KEPT_BYTES = 1_000_000  # of one file; what is larger can't be put back
@@ -20,7 +21,7 @@ MOST_BYTES = 16_000_000  # of all that is kept of one folder
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One file, folder or link. stamp: what changes with the file. content: of a file, if it was
     small enough to keep, or where a link leads."""

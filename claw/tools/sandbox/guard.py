@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.tools.sandbox.entries import (
@@ -18,6 +17,7 @@ from claw.tools.sandbox.entries import (
     survey,
 )
 from claw.tools.sandbox.guarded import GuardedPath
+from claw.values import frozen
 
 # What `git init`, `git clone` and `git config user.name` write, and nothing that names a program.
 PLAIN_GIT_CONFIG = re.compile(
@@ -29,7 +29,7 @@ PLAIN_GIT_CONFIG = re.compile(
 SETTINGS_SUFFIXES = (".toml", ".json")
 
 
-@dataclass(frozen=True)
+@frozen
 class Baseline:
     """What was at a guarded path. barred: a part on the way there that was no folder even then."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.tools.protected import guarded_paths
+from claw.values import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class GuardedPath:
     """A file or folder below a root. name: relative to it; no part but the last was a link.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.tools.sandbox.base import Bounds, Sandbox, allowance_of
 from claw.tools.sandbox.guarded import GuardedPath, guarded_in
 from claw.tools.sandbox.probe import try_out
+from claw.values import frozen
 
 ABI_WITH_TRUNCATE = 3
 ABI_WITH_TCP = 4
@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).with_name("confine.py")
 NOWHERE = "/dev/null"  # in place of a temporary folder where there is none
 
 
-@dataclass(frozen=True)
+@frozen
 class Start:
     """How confine.py is started; `program` is its text, as it was before any command ran."""
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from claw.cancel import CancelToken
 from claw.tools.process import run_process
+from claw.values import frozen
 
 PROBE_S = 5.0  # it takes 20 ms; a machine on its knees shall not lose its sandbox
 
 
-@dataclass(frozen=True)
+@frozen
 class Trial:
     """What a program wrote, and why it didn't work (None if it did)."""
 
