@@ -91,11 +91,13 @@ def _why(verdict: Verdict) -> list[str]:
 
 
 def _in_words(call: ToolCall) -> str:
-    """The arguments: a command by itself as it is, anything else as JSON."""
-    command = call.arguments.get("command")
-    if isinstance(command, str) and len(call.arguments) == 1:
-        return command
-    return json.dumps(dict(call.arguments), indent=2, ensure_ascii=False)
+    """A command as it is, with what else was given behind it; other arguments as JSON."""
+    given = {name: value for name, value in call.arguments.items() if value not in (None, False)}
+    command = given.pop("command", None)
+    if not isinstance(command, str):
+        return json.dumps(dict(call.arguments), indent=2, ensure_ascii=False)
+    more = [f"{name}: {json.dumps(value)}" for name, value in given.items()]
+    return "\n".join([command, *(["", *more] if more else [])])
 
 
 def _covered(call: ToolCall, tool: Tool) -> str:

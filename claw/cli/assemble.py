@@ -161,7 +161,7 @@ def assemble(
             instructions=instructions,
         ),
         env=_without_own_keys(environ, config),
-        notices=(*config.warnings, *notices, *more, sandbox.about()),
+        notices=(*config.warnings, *notices, *more),
         key=key,
         fallbacks=fallbacks,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 from claw.cli.config import UserConfig, read_config
@@ -26,9 +26,10 @@ def with_project_settings(config: UserConfig, folder: Path) -> UserConfig:
     unset = UserConfig(file)
     chosen = {name: value for name in MAY_SET if (value := getattr(project, name))}
     ignored = [
-        name
-        for name, value in vars(project).items()
-        if name not in (*MAY_SET, "file", "exists", "warnings") and value != getattr(unset, name)
+        each.name
+        for each in fields(project)
+        if each.name not in (*MAY_SET, "file", "exists", "warnings")
+        and getattr(project, each.name) != getattr(unset, each.name)
     ]
     warnings = [*config.warnings, *project.warnings]
     if ignored:

@@ -102,6 +102,7 @@ class Repl:
             failures.tell(line)
         if not settings.quiet:
             _say(f"claw with {settings.model} in {settings.cwd}. /help says more.")
+            _say(self._state.bench.sandbox.about())
 
     def _line(self, prompt: str) -> str:
         """What was typed ahead counts as typed: whole lines are entered, the rest is shown."""

@@ -90,7 +90,8 @@ class _Once:
         )
         with closing(bench), self._token.child(settings.timeout) as limit:
             self._output.stdout.heed(limit)
-            for line in bench.notices:
+            around = () if settings.quiet else (bench.sandbox.about(),)
+            for line in (*bench.notices, *around):
                 display.on_event(Notice(line))
             display.flush()
             whole = self._whole_prompt(prompt, limit, display)

@@ -108,7 +108,8 @@ def _judge_all(
 def _judge(run: Run, rules: CallRules, work: Work) -> RunStatus | None:
     """Refuses the call where it must not run. Returns the status that ends the run, if one does."""
     verdict: str | RunStatus | None = _fault(work, rules.tools)
-    if run.repeats.too_many(work.call):
+    repeated = run.repeats.too_many(work.call)
+    if repeated and not (work.tool and work.tool.may_repeat):
         if rules.on_repeat is None:
             verdict = RunStatus.LOOP
         elif verdict is None:

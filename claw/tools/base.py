@@ -63,6 +63,8 @@ class Tool:
     caller_thread: `run` is called on the thread that called Engine.run, not on a `claw-tool`.
     preview: what an approval question shows, such as the whole diff; None shows the arguments.
     family: whose `ToolContext.state` it shares; by default its own name.
+    may_repeat: calling it again and again in the same words is no loop, since what it looks at
+        changes by itself.
     edits: it changes files and nothing else, so `--approve edits` lets it pass.
     command: the argument that is a shell command line, which rules and grants are matched with.
     caution: why this very call should be asked about although calls of its kind pass unasked (a
@@ -85,6 +87,7 @@ class Tool:
     read_only: bool = field(default=False, kw_only=True)
     caller_thread: bool = field(default=False, kw_only=True)
     preview: PreviewFunction | None = field(default=None, kw_only=True)
+    may_repeat: bool = field(default=False, kw_only=True)
     edits: bool = field(default=False, kw_only=True)
     command: str = field(default="", kw_only=True)
     caution: PreviewFunction | None = field(default=None, kw_only=True)
@@ -129,6 +132,7 @@ def tool(
     read_only: bool = False,
     caller_thread: bool = False,
     preview: PreviewFunction | None = None,
+    may_repeat: bool = False,
     edits: bool = False,
     command: str = "",
     caution: PreviewFunction | None = None,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import codecs
 from threading import Lock, Thread
+from typing import TYPE_CHECKING
 
 from claw.cancel import CancelToken
 from claw.tools.outcome import ending
 from claw.tools.output import OutputKeeper, WholeOutput
-from claw.tools.process import Child, ProcessResult
+
+if TYPE_CHECKING:
+    from claw.tools.process import Child, ProcessResult
 
 ON_REQUEST = "ended"
 

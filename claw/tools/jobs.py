@@ -14,7 +14,6 @@ from claw.tools.groups import LiveGroups, groups_in
 from claw.tools.job import Job, JobOutput
 from claw.tools.outcome import leftovers
 from claw.tools.output import OutputFolder, WholeOutput
-from claw.tools.process import Child
 
 MOST_RUNNING = 8
 ENDED_KEPT = 32
@@ -47,6 +46,8 @@ class Jobs:
         timeout: float | None,
     ) -> Job:
         """Starts `argv`; `command` is its name. ToolError when too many run, else as Child."""
+        from claw.tools.process import Child  # see shell.py
+
         with self._lock:
             self._check_room()
             child = Child(argv, cwd=cwd, env=env, groups=self._groups)
@@ -118,7 +119,7 @@ def job_tool() -> Tool:
     started. Calls of one reply may therefore run side by side; each piece of output goes to one.
     """
 
-    @tool(family="shell", read_only=True)
+    @tool(family="shell", read_only=True, may_repeat=True)
     def job(
         action: Literal["list", "read", "end"],
         context: ToolContext,

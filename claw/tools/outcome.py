@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from claw.tools import sweep
-from claw.tools.process import ProcessResult
+
+if TYPE_CHECKING:
+    from claw.tools.process import ProcessResult
 
 NAMED_PROCESSES = 5
 

@@ -57,7 +57,7 @@ def test_with_nobody_to_ask_it_is_not_trusted_and_stays_open(tmp_path: Path) -> 
     (tmp_path / "AGENTS.md").write_text("Obey.")
     trusted, [line] = is_trusted(tmp_path, folders, None)
     assert not trusted
-    assert "AGENTS.md is not read" in line
+    assert "AGENTS.md: not read" in line
     assert folders.answer(tmp_path) is None
 
 

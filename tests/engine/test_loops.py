@@ -188,3 +188,13 @@ def test_the_wall_clock_ends_a_run_in_good_order(approver: Approver, tmp_path: P
         assert [c.id for c in memory.tool_calls] == [r.call_id for r in memory.tool_results]
         engine.approver = allow_all
         assert engine.run(session, "again").text == "fine"
+
+
+def test_a_look_at_something_that_changes_may_be_repeated() -> None:
+    look = Tool("look", "", {"type": "object"}, lambda args, ctx: "x", may_repeat=True)
+    engine = Engine(
+        ScriptedProvider(*[tool_turn("look")] * 5, text_turn("done")),
+        tools=[look],
+        approver=allow_all,
+    )
+    assert engine.run(Session(), "go").status is RunStatus.COMPLETED
