@@ -135,7 +135,7 @@ class Repl:
         state.turns += 1
         undo_in(state.bench.session.state(FILES_FAMILY)).new_turn()
         if state.planning:
-            prompt = f"{prompt}\n\n{PLANNING}"
+            prompt = f"{PLANNING}\n\n{prompt}"
         try:
             result = state.engine.run(state.bench.session, prompt, cancel=token)
         except Exception as error:

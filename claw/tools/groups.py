@@ -6,7 +6,6 @@ import os
 import signal
 from contextlib import suppress
 from itertools import count
-from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ class LiveGroups:
     """
 
     def __init__(self) -> None:
-        self._mark = f"CLAW_{token_hex(8)}_"
+        self._mark = f"CLAW_{os.urandom(8).hex()}_"
         self._numbers = count(1)
         self._leaders: set[int] = set()
         self._lock = RLock()  # a third Ctrl-C may run kill_all inside any of these sections
