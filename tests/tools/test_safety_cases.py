@@ -27,8 +27,6 @@ TOOLS = {"read_file", "write_file", "edit_file", "bash"}
 # Where the case is about what the tool does; elsewhere a question is answered with no.
 APPROVED = {"edit", "shell", "secrets"}
 Case = dict[str, Any]
-
-
 PLAYED_ELSEWHERE = {
     **{f"approval-{number:02}": "tests/policy/test_table.py" for number in range(1, 11)},
     **{f"config-{number:02}": "tests/cli/test_trust_cases.py" for number in (1, 2)},
@@ -50,7 +48,9 @@ def test_every_case_is_played_here_or_elsewhere_or_named_as_not_yet() -> None:
     left = {"-".join(case["name"].split("-")[:2]) for case in every_case()} - {
         "-".join(name.split("-")[:2]) for name in played
     }
-    assert left == NOT_YET | PLAYED_ELSEWHERE
+    assert left == NOT_YET | PLAYED_ELSEWHERE.keys()
+    for home in PLAYED_ELSEWHERE.values():
+        assert (CASES.parents[2] / home).exists()
 
 
 class Results(Reporter):
