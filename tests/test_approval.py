@@ -14,11 +14,20 @@ def caution(arguments: Arguments, context: ToolContext) -> str | None:
     return "outside the workspace" if arguments.get("path") == OUTSIDE else None
 
 
-def tool(name: str, *, read_only: bool = False) -> Tool:
-    return Tool(name, "", {}, lambda arguments, context: "", read_only=read_only, caution=caution)
+def tool(name: str, *, read_only: bool = False, command: str = "") -> Tool:
+    return Tool(
+        name,
+        "",
+        {},
+        lambda arguments, context: "",
+        read_only=read_only,
+        caution=caution,
+        command=command,
+    )
 
 
-READ, WRITE, BASH = tool("read_file", read_only=True), tool("write_file"), tool("bash")
+READ, WRITE = tool("read_file", read_only=True), tool("write_file")
+BASH = tool("bash", command="command")
 
 
 class Asked:
@@ -36,7 +45,7 @@ class Asked:
         return self.rules(ToolCall("1", tool.name, arguments), tool, CancelToken()).allowed
 
     def grant(self, tool: Tool, **arguments: str) -> None:
-        self.rules.grant(ToolCall("1", tool.name, arguments))
+        self.rules.grant(ToolCall("1", tool.name, arguments), tool)
 
 
 def test_reads_in_the_workspace_pass_unasked_and_others_are_asked() -> None:
@@ -64,6 +73,28 @@ def test_a_grant_never_covers_what_a_tool_has_a_caution_about() -> None:
     asked.grant(READ, path=OUTSIDE)
     assert not asked.allowed(WRITE, path=OUTSIDE)
     assert not asked.allowed(READ, path=OUTSIDE)
+
+
+def test_a_grant_can_be_taken_back() -> None:
+    asked = Asked()
+    asked.grant(BASH, command="make test")
+    (grant,) = asked.rules.settings.granted
+    asked.rules.take_back(grant)
+    assert not asked.allowed(BASH, command="make test")
+
+
+def test_a_command_that_reads_through_a_link_out_of_the_workspace_is_asked_about(
+    tmp_path: Path,
+) -> None:
+    asked = Asked()
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    (workspace / "inside").write_text("x")
+    (workspace / "way_out").symlink_to(tmp_path)
+    asked.rules = Rules(asked._ask, cwd=workspace)
+    assert asked.allowed(BASH, command="cat inside")
+    assert not asked.allowed(BASH, command="cat way_out/secret")
+    assert not asked.allowed(BASH, command="cat inside > copy")
 
 
 def test_the_simple_ones() -> None:

@@ -6,33 +6,37 @@ from pathlib import Path
 
 from claw.approval import Decision, Rules
 from claw.cancel import CancelToken
+from claw.cli.visible import visible
 from claw.events import RunStatus
 from claw.messages import ToolCall
+from claw.policy import PolicySettings, Verdict
 from claw.tools.base import Tool
 
 
 class NobodyToAsk:
-    """Reads in the workspace pass; the first call that needs approval ends the run, and is kept."""
+    """What the policy settles is settled; the first call that must be asked about ends the run,
+    and is kept."""
 
-    def __init__(self, cwd: Path) -> None:
-        self.stopped_at: ToolCall | None = None
-        self._rules = Rules(self._refuse, cwd=cwd)
+    def __init__(self, *, cwd: Path, settings: PolicySettings) -> None:
+        self.rules = Rules(self._refuse, cwd=cwd, settings=settings)
+        self._stopped_at: tuple[ToolCall, Verdict] | None = None
 
     def __call__(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
-        return self._rules(call, tool, cancel)
+        return self.rules(call, tool, cancel)
 
     def explain(self) -> str:
-        """What needed approval, and how to allow it."""
-        if self.stopped_at is None:
+        """What needed approval and why, and how to allow it."""
+        if self._stopped_at is None:
             return ""
-        call = self.stopped_at
+        call, verdict = self._stopped_at
         subject = next((str(value) for value in call.arguments.values()), "")
-        shown = "".join(char if char.isprintable() else " " for char in subject)[:60]
-        return (
-            f"{call.name} ({shown}) needed approval and there was nobody to ask: "
-            "run it in a terminal, or allow everything with --approve all"
-        )
+        shown = visible(subject).replace("\n", " ")[:60]
+        why = f": {visible(verdict.reason)}" if verdict.reason else ""
+        remedy = f"allow it with {verdict.rule} in config.toml" if verdict.rule else ""
+        remedies = ", or ".join(filter(None, ["run it in a terminal", remedy, "--approve all"]))
+        return f"{call.name} ({shown}) needed approval and there was nobody to ask{why}; {remedies}"
 
     def _refuse(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
-        self.stopped_at = self.stopped_at or call
+        if self._stopped_at is None:
+            self._stopped_at = call, self.rules.verdict(call, tool, cancel)
         return Decision(False, "it needed approval", end=RunStatus.NEEDS_APPROVAL)

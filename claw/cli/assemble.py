@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
 
-from claw.approval import Approver, allow_all
+from claw.approval import Approver
 from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
 from claw.cli.places import Places, find_places, open_plain
+from claw.cli.project import project_instructions, with_project_settings
 from claw.cli.settings import Flags, Settings, need_model, resolve
 from claw.cli.system_prompt import system_prompt
-from claw.cli.trust import TrustedFolders, is_trusted, project_instructions
+from claw.cli.trust import TrustedFolders, is_trusted
 from claw.cli.user_tools import load_tools
 from claw.engine import Engine
 from claw.errors import ConfigError
+from claw.policy import PolicySettings
 from claw.providers.fallback import Choice, FallbackProvider
 from claw.providers.http_provider import HTTPProvider
 from claw.reporter import Reporter
 from claw.session import Session
 from claw.tools import coding_tools
+from claw.tools.ask_user import AskUser, ask_user_tool
 from claw.tools.base import Tool, ToolRegistry
 from claw.tools.groups import groups_in
+from claw.tools.sandbox import NoSandbox, Sandbox, find_sandbox
 from claw.values import frozen
 
 SYSTEM_FILE_BYTES = 200_000
@@ -50,17 +54,18 @@ class Workbench:
     notices: tuple[str, ...] = ()
     key: str | None = field(default=None, repr=False)
     fallbacks: tuple[Choice, ...] = ()
+    sandbox: Sandbox = field(default_factory=NoSandbox)
     session: Session = field(default_factory=Session)
 
     def new_engine(
         self, approver: Approver, reporter: Reporter, on_repeat: Approver | None = None
     ) -> Engine:
-        """An engine on this bench. `--approve all` takes the approver's place."""
+        """An engine on this bench."""
         settings = self.settings
         return Engine(
             self.provider,
             tools=self.tools,
-            approver=allow_all if settings.approve == "all" else approver,
+            approver=approver,
             on_repeat=on_repeat,
             reporter=reporter,
             system=self.system,
@@ -68,6 +73,18 @@ class Workbench:
             env=self.env,
             max_steps=settings.max_steps,
             max_tokens=settings.max_output_tokens,
+        )
+
+    @property
+    def policy(self) -> PolicySettings:
+        """What approvers judge by at the start of a session."""
+        settings = self.settings
+        return PolicySettings(
+            mode=settings.approve,
+            allow=settings.allow,
+            deny=settings.deny,
+            contained=self.sandbox.full,
+            folders=tuple(str(folder) for folder in (settings.cwd, *settings.add_dirs)),
         )
 
     def new_token(self) -> CancelToken:
@@ -97,31 +114,52 @@ def assemble(
     cancel: CancelToken,
     *,
     ask: Callable[[str], bool] | None = None,
+    ask_user: AskUser | None = None,
 ) -> Workbench:
     """Reads the settings, gets the key, and puts the bench together.
 
-    ask: puts a yes/no question to the user; None where there is nobody to ask. Raises ConfigError
-    for whatever the user can mend, NothingSet where no server is named, Cancelled by `cancel`.
+    ask: puts a yes/no question of claw's to the user, ask_user one of the model's; None where
+    there is nobody to ask. Raises ConfigError for whatever the user can mend, NothingSet where no
+    server is named, Cancelled by `cancel`.
     """
     places = find_places(environ)
     config = read_config(places.config_file)
     settings = resolve(flags, environ, config)
+    trusted, notices = is_trusted(settings.cwd, TrustedFolders(places.trust_file), ask)
+    if trusted:
+        config = with_project_settings(config, settings.cwd)
+        settings = resolve(flags, environ, config)
     need_model(settings)
     key = fetch_key(settings.key, environ, settings.preset.name, cancel)
     fallbacks = fallback_choices(settings.fallbacks, environ, settings.effort, cancel)
     asked = provider_for(settings.server, key, settings.effort)
     provider = with_fallbacks(settings.server, asked, fallbacks)
     set_up_logs(secrets=provider.secrets, verbose=settings.verbose, log_file=flags.log_file)
-    tools = _tools(settings)
+    own_folders = (places.config, places.state)
+    sandbox = find_sandbox(
+        settings.sandbox,
+        workspace=settings.cwd,
+        add_dirs=settings.add_dirs,
+        net=settings.net,
+        own_folders=own_folders,
+        environ=environ,
+    )
+    tools = _tools(settings, sandbox, own_folders, ask_user)
     rules = _system_file(settings.system_file)
-    trusted, notices = is_trusted(settings.cwd, TrustedFolders(places.trust_file), ask)
     instructions, more = project_instructions(settings.cwd) if trusted else ("", [])
     return Workbench(
         settings=settings,
         places=places,
         provider=provider,
         tools=tools,
-        system=system_prompt(settings.cwd, tools, rules=rules, instructions=instructions),
+        sandbox=sandbox,
+        system=system_prompt(
+            settings.cwd,
+            tools,
+            add_dirs=settings.add_dirs,
+            rules=rules,
+            instructions=instructions,
+        ),
         env=_without_own_keys(environ, config),
         notices=(*config.warnings, *notices, *more),
         key=key,
@@ -129,8 +167,24 @@ def assemble(
     )
 
 
-def _tools(settings: Settings) -> tuple[Tool, ...]:
-    return tuple(ToolRegistry([*coding_tools(settings.cwd), *load_tools(settings.tools)]))
+def _tools(
+    settings: Settings,
+    sandbox: Sandbox,
+    own_folders: tuple[Path, ...],
+    ask_user: AskUser | None,
+) -> tuple[Tool, ...]:
+    """What the model is offered: in mode `none` the reading tools alone."""
+    built_in = coding_tools(
+        settings.cwd, add_dirs=settings.add_dirs, sandbox=sandbox, protected=own_folders
+    )
+    tools = [*built_in, ask_user_tool(ask_user), *load_tools(settings.tools)]
+    wanted = reading_tools(tools) if settings.approve == "none" else tools
+    return tuple(ToolRegistry(wanted))
+
+
+def reading_tools(tools: Iterable[Tool]) -> list[Tool]:
+    """Those that change nothing."""
+    return [tool for tool in tools if tool.read_only]
 
 
 def _without_own_keys(environ: Mapping[str, str], config: UserConfig) -> dict[str, str]:

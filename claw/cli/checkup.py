@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
@@ -23,7 +24,7 @@ from claw.providers.probe.findings import Finding, Verdict
 
 OK, FAULT, ABSENT = Verdict.OK, Verdict.FAULT, Verdict.ABSENT
 
-NEEDED = ("requests", "urllib3", "click", "jsonschema")
+NEEDED = ("requests", "urllib3", "click", "jsonschema", "tree-sitter", "tree-sitter-bash")
 FOR_THE_TERMINAL = ("rich", "prompt_toolkit")
 PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
@@ -69,6 +70,7 @@ def _findings(flags: Flags, environ: Mapping[str, str]) -> Iterator[Finding]:
     yield from _servers(config)
     yield from _network(environ)
     yield from _terminal(flags, environ)
+    yield from _sandbox(environ)
 
 
 def _versions() -> Iterator[Finding]:
@@ -166,3 +168,11 @@ def _terminal(flags: Flags, environ: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding("colours", "off: NO_COLOR or --no-color", OK)
     else:
         yield Finding("colours", "where the terminal has them")
+
+
+def _sandbox(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Both ways are tried; the first that works is the one in use."""
+    from claw.tools.sandbox import sandbox_findings
+
+    for name, found, fine in sandbox_findings(Path.cwd(), environ):
+        yield Finding(name, found.partition("; ")[2] if fine else found, OK if fine else ABSENT)

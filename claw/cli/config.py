@@ -35,10 +35,20 @@ TOP: Mapping[str, Kind] = {
     "fallback": list,
     "tools": list,
     "approvals": dict,
+    "sandbox": dict,
     "limits": dict,
     "presets": dict,
 }
-APPROVALS: Mapping[str, Kind] = {"mode": str}
+APPROVALS: Mapping[str, Kind] = {
+    "mode": ("ask", "edits", "all", "none"),
+    "allow": list,
+    "deny": list,
+}
+SANDBOX: Mapping[str, Kind] = {
+    "mode": ("auto", "require", "off"),
+    "net": bool,
+    "add_dirs": list,
+}
 LIMITS: Mapping[str, Kind] = {"max_steps": int, "timeout": float}
 PRESET: Mapping[str, Kind] = {
     "base_url": str,
@@ -77,6 +87,11 @@ class UserConfig:
     fallback: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     approve: str = ""
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    sandbox: str = ""
+    net: bool = False
+    add_dirs: tuple[str, ...] = ()
     max_steps: int | None = None
     timeout: float | None = None
     presets: Mapping[str, PresetTable] = field(default_factory=dict)
@@ -112,6 +127,7 @@ def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
     reader = _Reader(file)
     top = reader.table(data, TOP)
     approvals = reader.table(top.get("approvals", {}), APPROVALS, "approvals")
+    sandbox = reader.table(top.get("sandbox", {}), SANDBOX, "sandbox")
     limits = reader.table(top.get("limits", {}), LIMITS, "limits")
     presets = {name: _preset(reader, name, table) for name, table in top.get("presets", {}).items()}
     plain = {
@@ -126,6 +142,11 @@ def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
         fallback=tuple(top.get("fallback", ())),
         tools=tuple(top.get("tools", ())),
         approve=approvals.get("mode", ""),
+        allow=tuple(approvals.get("allow", ())),
+        deny=tuple(approvals.get("deny", ())),
+        sandbox=sandbox.get("mode", ""),
+        net=sandbox.get("net", False),
+        add_dirs=tuple(sandbox.get("add_dirs", ())),
         max_steps=limits.get("max_steps"),
         timeout=limits.get("timeout"),
         presets=presets,

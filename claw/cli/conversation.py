@@ -15,6 +15,7 @@ from claw.cli.question import ask_yes_no
 from claw.cli.repl import run_repl
 from claw.cli.settings import Flags, NothingSet, wants_color
 from claw.cli.terminal import Terminal
+from claw.cli.user_questions import UserQuestions
 
 
 def converse(flags: Flags) -> int:
@@ -37,7 +38,13 @@ def _converse(flags: Flags, terminal: Terminal) -> int:
     def ask(question: str) -> bool:
         return ask_yes_no(terminal, question)
 
-    bench = assemble(flags, os.environ, CancelToken(), ask=ask if terminal.can_ask else None)
+    bench = assemble(
+        flags,
+        os.environ,
+        CancelToken(),
+        ask=ask if terminal.can_ask else None,
+        ask_user=UserQuestions(terminal) if terminal.can_ask else None,
+    )
     with closing(bench):
         return run_repl(bench, terminal)
 

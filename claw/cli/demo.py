@@ -31,6 +31,7 @@ from claw.demo.server import DemoServer
 from claw.demo.wire import MODEL
 from claw.engine import Engine
 from claw.errors import ClawError, ConfigError
+from claw.policy import PolicySettings
 from claw.providers import OpenAIChat
 from claw.session import Session
 from claw.tools import coding_tools
@@ -64,7 +65,9 @@ def run_demo(*, keep: bool = False, color: bool = True) -> int:
         approval = ASKED if asks else NOBODY
         show(BEGINNING.format(approval=approval, folder=folder, fate=fate, task=TASK))
         paint = painter_for(sys.stderr, color=color)
-        approver = Asker(terminal, cwd=folder, paint=paint) if asks else allow_all
+        rules = PolicySettings(folders=(str(folder),))
+        asker = Asker(terminal, cwd=folder, settings=rules, paint=paint)
+        approver = asker if asks else allow_all
         code = play(folder, approver, session, token, color=color, paced=terminal.shows)
         if code == 0:
             show_changes(folder, painter_for(sys.stdout, color=color))

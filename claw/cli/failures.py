@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from claw.cli.streams import abandon_output, complete_streams
+from claw.cli.visible import shown
 from claw.errors import ClawError, ConfigError
 from claw.events import RunResult, RunStatus
 
@@ -50,9 +51,9 @@ def closing_line(result: RunResult) -> str:
 
 
 def tell(line: str) -> None:
-    """One line on standard error. A closed one is no reason to fail."""
+    """One line on standard error, fit for a terminal. A closed one is no reason to fail."""
     try:
-        sys.stderr.write(f"claw: {line}\n")
+        sys.stderr.write(f"claw: {shown(line)}\n")
         sys.stderr.flush()
     except (OSError, ValueError):
         return
@@ -91,4 +92,4 @@ def show_traceback() -> None:
     """The traceback of the exception that is being handled; only for --verbose."""
     import traceback
 
-    traceback.print_exc()
+    sys.stderr.write(shown(traceback.format_exc()))

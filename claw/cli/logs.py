@@ -5,26 +5,33 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from logging import FileHandler, Formatter, LogRecord, StreamHandler
 
+from claw.cli.visible import shown
 from claw.errors import ConfigError
 from claw.providers.masking import MASK
 
 
 class _Masking(Formatter):
-    """Formats a record without any key, and without a traceback unless it is wanted."""
+    """Formats a record without any key, and without a traceback unless it is wanted.
 
-    def __init__(self, form: str, *, secrets: Sequence[str], traces: bool) -> None:
+    safe: makes the text fit for where it goes.
+    """
+
+    def __init__(
+        self, form: str, *, secrets: Sequence[str], traces: bool, safe: Callable[[str], str] = str
+    ) -> None:
         super().__init__(form)
         self._secrets = secrets
         self._traces = traces
+        self._safe = safe
 
     def format(self, record: LogRecord) -> str:
         text = super().format(record) if self._traces else self._form_line(record)
         for secret in self._secrets:
             text = text.replace(secret, MASK)
-        return text
+        return self._safe(text)
 
     def _form_line(self, record: LogRecord) -> str:
         record.message = record.getMessage()
@@ -37,7 +44,7 @@ def set_up_logs(*, secrets: Sequence[str], verbose: bool, log_file: str) -> None
     log.propagate = False
     stderr = StreamHandler(sys.stderr)
     stderr.setLevel(logging.WARNING)
-    stderr.setFormatter(_Masking("claw: %(message)s", secrets=secrets, traces=verbose))
+    stderr.setFormatter(_Masking("claw: %(message)s", secrets=secrets, traces=verbose, safe=shown))
     log.addHandler(stderr)
     if log_file:
         log.setLevel(logging.DEBUG)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from claw.cli.undumpable import make_undumpable
 from claw.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,8 +26,22 @@ OPTIONS = (
     click.option("--cwd", "-C", metavar="DIR", help="The folder to work in."),
     click.option(
         "--approve",
-        type=click.Choice(["ask", "all"]),
-        help="ask: reading is free, all else asks (the default). all: nothing asks.",
+        type=click.Choice(["ask", "edits", "all", "none"]),
+        help="ask: reading is free, all else asks (the default). edits: so are edits in the folder."
+        " all: only protected files ask. none: reading is all the model may do.",
+    ),
+    click.option(
+        "--sandbox",
+        type=click.Choice(["auto", "require", "off"]),
+        help="Whether commands are shut in: where it is possible (the default), always, or never.",
+    ),
+    click.option("--net", is_flag=True, help="Commands in the sandbox may use the network."),
+    click.option(
+        "--add-dir",
+        "add_dirs",
+        multiple=True,
+        metavar="DIR",
+        help="A further folder to work in; may be given several times.",
     ),
     click.option(
         "--effort",
@@ -285,6 +300,7 @@ def main() -> None:
     # Imports make many objects and no garbage; looking for some after every 700 of them, as
     # Python does, would be a tenth of the time to the first token.
     gc.set_threshold(100_000, 20, 20)
+    make_undumpable()
     try:
         # Its own ending would call a Ctrl-C "Aborted!", and a full disk a fault of ours.
         code = cli.main(prog_name="claw", standalone_mode=False)

@@ -7,10 +7,10 @@ import select
 
 from claw.cancel import CancelToken
 from claw.cli.visible import TerminalFilter
-from claw.cli.wake_pipe import WakePipe
 from claw.events import RunEvent, RunFinished, RunResult
 from claw.providers.encoding import strict_json
 from claw.reporter import Reporter
+from claw.wake_pipe import WakePipe
 
 PIECE = 4096  # what a pipe that select calls writable takes without blocking (PIPE_BUF)
 PATIENCE_S = 1.0

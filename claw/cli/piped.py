@@ -9,8 +9,8 @@ import stat
 import time
 
 from claw.cancel import CancelToken
-from claw.cli.wake_pipe import WakePipe
 from claw.errors import ConfigError
+from claw.wake_pipe import WakePipe
 
 FIRST_BYTE_SECONDS = 3.0
 LIMIT = 10_000_000

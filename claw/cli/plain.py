@@ -10,7 +10,7 @@ from typing import TextIO
 from claw.cli.columns import cut
 from claw.cli.failures import CANCEL_WORDS
 from claw.cli.style import Paint, plain
-from claw.cli.tool_lines import call_line, result_lines
+from claw.cli.tool_lines import WHOLE, call_line, result_lines
 from claw.cli.visible import TerminalFilter, shown
 from claw.engine.task import TASK
 from claw.events import Retrying, RunResult, RunStatus
@@ -111,7 +111,13 @@ class PlainReporter(Reporter):
             self._tool_line(call)
         self._last_call = None
         width = self._width()
-        lines = result_lines(result.content, width, self._paint, is_error=result.is_error)
+        lines = result_lines(
+            result.content,
+            width,
+            self._paint,
+            is_error=result.is_error,
+            whole=call.name in WHOLE,
+        )
         self._lines("tools", lines)
 
     def on_notice(self, text: str) -> None:

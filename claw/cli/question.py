@@ -19,7 +19,7 @@ from claw.cancel import CancelToken
 from claw.cli.interrupts import ended_by_signals
 from claw.cli.terminal import Terminal
 from claw.cli.visible import TerminalFilter, shown, visible
-from claw.cli.wake_pipe import WakePipe
+from claw.wake_pipe import WakePipe
 
 PAUSE_S = 0.6  # without a key, until somebody who was typing has noticed the question
 ALONE_S = 0.2  # without another key, until a key is an answer and not the beginning of a word

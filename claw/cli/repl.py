@@ -14,12 +14,18 @@ from claw.cli.interrupts import ENDING, EXIT_CTRL_C, EXIT_HANG_UP, ended_by_sign
 from claw.cli.prompt import best_prompt, continued
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
-from claw.cli.slash import State, is_command, run_command
+from claw.cli.slash import FILES_FAMILY, State, is_command, run_command
 from claw.cli.terminal import CTRL_C, Terminal
 from claw.cli.turn import turn
+from claw.cli.visible import shown
 from claw.errors import ConfigError
+from claw.tools.undo import undo_in
 
 TWICE_S = 2.0
+PLANNING = (
+    "(Planning: you can read and no more. Find out what you need, and say what you would do; the "
+    "user will say when to go ahead.)"
+)
 
 
 def run_repl(bench: Workbench, terminal: Terminal) -> int:
@@ -56,7 +62,7 @@ class Repl:
         history = bench.places.make_state() / bench.places.history_file.name
         self._prompt = best_prompt(history, terminal)
         paint = painter_for(sys.stderr, color=settings.color)
-        asker = Asker(terminal, cwd=settings.cwd, paint=paint)
+        asker = Asker(terminal, cwd=settings.cwd, settings=bench.policy, paint=paint)
         reporter = reporter_for(
             sys.stdout,
             show_text=True,
@@ -65,7 +71,7 @@ class Repl:
             verbose=settings.verbose,
         )
         engine = bench.new_engine(asker, reporter, on_repeat=asker.about_repeat)
-        self._state = State(bench, engine, say=_say)
+        self._state = State(bench, engine, _say, asker)
         self._interrupted_at = 0.0
 
     def run(self) -> int:
@@ -78,7 +84,8 @@ class Repl:
                 self._interrupted_at = 0.0
                 if is_command(line):
                     run_command(self._state, line)
-                elif line.strip():
+                    line, self._state.prompt = self._state.prompt, ""
+                if line.strip():
                     self._turn(line)
             except EOFError:
                 break
@@ -95,6 +102,7 @@ class Repl:
             failures.tell(line)
         if not settings.quiet:
             _say(f"claw with {settings.model} in {settings.cwd}. /help says more.")
+            _say(self._state.bench.sandbox.about())
 
     def _line(self, prompt: str) -> str:
         """What was typed ahead counts as typed: whole lines are entered, the rest is shown."""
@@ -125,6 +133,9 @@ class Repl:
         """A failure is a line, and not the end of the conversation."""
         state = self._state
         state.turns += 1
+        undo_in(state.bench.session.state(FILES_FAMILY)).new_turn()
+        if state.planning:
+            prompt = f"{PLANNING}\n\n{prompt}"
         try:
             result = state.engine.run(state.bench.session, prompt, cancel=token)
         except Exception as error:
@@ -144,4 +155,4 @@ class Repl:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
+    print(shown(text), flush=True)  # noqa: T201

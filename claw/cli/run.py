@@ -16,9 +16,10 @@ from claw.cli.assemble import Workbench, assemble
 from claw.cli.output import Output, StandardOutput, output_for
 from claw.cli.piped import context_of, read_to_end
 from claw.cli.reporting import reporter_for
-from claw.cli.settings import Flags, NothingSet, Settings
+from claw.cli.settings import Flags, NothingSet
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
+from claw.cli.user_questions import UserQuestions
 from claw.errors import AuthError, Cancelled, ClawError, ConfigError
 from claw.events import Notice, RunFinished, RunResult, RunStatus
 from claw.reporter import Reporter, Tee
@@ -75,7 +76,10 @@ class _Once:
     def _run(self, prompt: str | None, environ: Mapping[str, str]) -> RunResult:
         _check_prompt(prompt)
         ask = self._ask if self._terminal.can_ask else None
-        self._bench = bench = assemble(self._flags, environ, self._token, ask=ask)
+        ask_user = UserQuestions(self._terminal) if self._terminal.can_ask else None
+        self._bench = bench = assemble(
+            self._flags, environ, self._token, ask=ask, ask_user=ask_user
+        )
         settings = bench.settings
         display = reporter_for(
             sys.stderr,
@@ -86,24 +90,26 @@ class _Once:
         )
         with closing(bench), self._token.child(settings.timeout) as limit:
             self._output.stdout.heed(limit)
-            for line in bench.notices:
+            around = () if settings.quiet else (bench.sandbox.about(),)
+            for line in (*bench.notices, *around):
                 display.on_event(Notice(line))
             display.flush()
             whole = self._whole_prompt(prompt, limit, display)
-            approver, on_repeat = self._approvers(settings)
+            approver, on_repeat = self._approvers(bench)
             engine = bench.new_engine(approver, Tee(display, self._output), on_repeat)
             return engine.run(bench.session, whole, cancel=limit)
 
-    def _approvers(self, settings: Settings) -> tuple[Approver, Approver | None]:
+    def _approvers(self, bench: Workbench) -> tuple[Approver, Approver | None]:
         """Who decides about calls, and about the same call for the third time."""
+        settings = bench.settings
         if self._terminal.can_ask:
             from claw.cli.ask import Asker
             from claw.cli.rich_terminal import painter_for
 
             paint = painter_for(sys.stderr, color=settings.color)
-            asker = Asker(self._terminal, cwd=settings.cwd, paint=paint)
+            asker = Asker(self._terminal, cwd=settings.cwd, settings=bench.policy, paint=paint)
             return asker, asker.about_repeat
-        self._nobody = NobodyToAsk(settings.cwd)
+        self._nobody = NobodyToAsk(cwd=settings.cwd, settings=bench.policy)
         return self._nobody, None
 
     def _whole_prompt(self, prompt: str | None, cancel: CancelToken, display: Reporter) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from claw.errors import ConfigError
 from claw.providers.presets import GENERIC, Preset
 from claw.values import frozen
 
-APPROVE_MODES = ("ask", "all")
 DEFAULT_MAX_STEPS = 50
 LONGEST_TIMEOUT = 10_000_000.0  # seconds; a lock can't wait much longer
 
@@ -36,6 +35,9 @@ class Flags:
     base_url: str = ""
     cwd: str = ""
     approve: str = ""
+    sandbox: str = ""
+    net: bool = False
+    add_dirs: tuple[str, ...] = ()
     effort: str = ""
     fallback: tuple[str, ...] = ()
     stay_local: bool = False  # of the fallbacks only --fallback counts, not config.toml's
@@ -60,6 +62,11 @@ class Settings:
     key: KeySource
     cwd: Path
     approve: str = "ask"
+    allow: tuple[tuple[str, ...], ...] = ()
+    deny: tuple[tuple[str, ...], ...] = ()
+    sandbox: str = "auto"
+    net: bool = False
+    add_dirs: tuple[Path, ...] = ()
     effort: str = ""
     fallbacks: tuple[Server, ...] = ()
     max_steps: int = DEFAULT_MAX_STEPS
@@ -95,18 +102,20 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
     table, found = _preset(chosen, url, environ, config)
     preset = table.preset
     url, key = url_and_key(url, table, environ, config, named=bool(chosen.value))
-    approve = flags.approve or config.approve or "ask"
-    if approve not in APPROVE_MODES:
-        raise ConfigError(
-            f'{config.file}: approvals.mode is "{approve}"; it can be {" or ".join(APPROVE_MODES)}'
-        )
+    where = "--add-dir" if flags.add_dirs else f"{config.file}: sandbox.add_dirs:"
+    add_dirs = flags.add_dirs or config.add_dirs
     return Settings(
         preset=preset,
         model=model.value,
         base_url=checked_url(url),
         key=key,
-        cwd=_folder(flags.cwd),
-        approve=approve,
+        cwd=_folder(flags.cwd, "--cwd"),
+        approve=flags.approve or config.approve or "ask",
+        allow=_rules(config.allow),
+        deny=_rules(config.deny),
+        sandbox=flags.sandbox or config.sandbox or "auto",
+        net=flags.net or config.net,
+        add_dirs=tuple(_folder(name, where) for name in add_dirs),
         effort=flags.effort or config.effort,
         fallbacks=tuple(fallback(wish, environ, config) for wish in _fallbacks(flags, config)),
         max_steps=flags.max_steps or config.max_steps or DEFAULT_MAX_STEPS,
@@ -175,12 +184,20 @@ def _seconds(timeout: float | None) -> float | None:
     return timeout
 
 
-def _folder(name: str) -> Path:
+def _rules(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    if not texts:
+        return ()
+    from claw.policy.rules import rule_of  # the grammar takes 20 ms, which most users needn't pay
+
+    return tuple(map(rule_of, texts))
+
+
+def _folder(name: str, where: str) -> Path:
     folder = Path(name or os.curdir).expanduser()
     try:
         real = folder.resolve(strict=True)
     except OSError as error:
-        raise ConfigError(f"--cwd {name}: there is no such folder") from error
+        raise ConfigError(f"{where} {name}: there is no such folder") from error
     if not real.is_dir():
-        raise ConfigError(f"--cwd {name}: this is a file; give a folder")
+        raise ConfigError(f"{where} {name}: this is a file; give a folder")
     return real

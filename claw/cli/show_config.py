@@ -10,11 +10,12 @@ from claw.cli.config import UserConfig, read_config
 from claw.cli.failures import tell
 from claw.cli.places import find_places
 from claw.cli.settings import Flags, NothingSet, Settings, resolve
+from claw.cli.visible import visible
 
 
 def show_path() -> int:
     """Prints where config.toml is looked for, whether it is there or not."""
-    click.echo(find_places(os.environ).config_file)
+    click.echo(visible(str(find_places(os.environ).config_file)))
     return 0
 
 
@@ -31,7 +32,7 @@ def show_settings(flags: Flags) -> int:
     except NothingSet:
         rows.append(("provider", "not set", "`claw` says how to begin"))
     for name, value, source in rows:
-        click.echo(f"{name:<12}  {value:<36}  {source}".rstrip())
+        click.echo(visible(f"{name:<12}  {value:<36}  {source}".rstrip()))
     return 0
 
 
@@ -50,6 +51,10 @@ def _rows(settings: Settings, config: UserConfig) -> list[tuple[str, str, str]]:
         ),
         ("folder", str(settings.cwd), ""),
         ("approve", settings.approve, ""),
+        *(("allow", " ".join(rule), "") for rule in settings.allow),
+        *(("deny", " ".join(rule), "") for rule in settings.deny),
+        ("sandbox", settings.sandbox, "with network" if settings.net else ""),
+        *(("add_dir", str(folder), "") for folder in settings.add_dirs),
         ("max_steps", str(settings.max_steps), ""),
         ("timeout", timeout, ""),
         *(("tool", name, "config.toml") for name in config.tools),

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from shutil import get_terminal_size
 from typing import TypeAlias
 
-from claw.cli.assemble import Workbench
+from claw.cli.ask import Asker
+from claw.cli.assemble import Workbench, reading_tools
 from claw.cli.columns import cut
-from claw.cli.visible import shown
+from claw.cli.visible import shown, visible
 from claw.engine import Engine
 from claw.messages import Usage
+from claw.tools.base import ToolRegistry
+from claw.tools.undo import undo_in
 from claw.values import frozen
 
+FILES_FAMILY = "files"
+GO = "Go ahead and do it."
 KEYS_HELP = (
     "Enter sends; a backslash before it begins a new line instead. A paste is kept as one.\n"
     "Ctrl-C ends the turn; at the prompt it clears the line, and twice it leaves.\n"
@@ -28,9 +33,15 @@ class State:
     bench: Workbench
     engine: Engine
     say: Callable[[str], None]
+    asker: Asker
     usage: Usage = field(default_factory=Usage)
     turns: int = 0
     over: bool = False
+    prompt: str = ""  # what a command asks the model, right after it
+
+    @property
+    def planning(self) -> bool:
+        return self.asker.rules.settings.planning
 
 
 Run: TypeAlias = Callable[[State, str], None]
@@ -90,6 +101,46 @@ def _tools(state: State, argument: str) -> None:
         state.say(cut(shown(f"  {tool.name:12} {about}"), get_terminal_size().columns))
 
 
+def _plan(state: State, argument: str) -> None:
+    _offer(state, planning=True)
+    state.say("planning: the model can read, and no more; /go lets it work")
+    state.prompt = argument
+
+
+def _go(state: State, argument: str) -> None:
+    if not state.planning:
+        state.say("there is no plan to go on with: /plan begins one")
+        return
+    _offer(state, planning=False)
+    state.prompt = argument or GO
+
+
+def _offer(state: State, *, planning: bool) -> None:
+    """Which tools the model has, and whether the rules let any other pass."""
+    rules = state.asker.rules
+    rules.settings = replace(rules.settings, planning=planning)
+    tools = state.bench.tools
+    state.engine.tools = ToolRegistry(reading_tools(tools) if planning else tools)
+
+
+def _undo(state: State, argument: str) -> None:
+    for line in undo_in(state.bench.session.state(FILES_FAMILY)).undo_turn():
+        state.say(shown(line))
+
+
+def _permissions(state: State, argument: str) -> None:
+    rules = state.asker.rules
+    granted = sorted(rules.settings.granted)
+    if argument.isdecimal() and 0 < int(argument) <= len(granted):
+        rules.take_back(granted.pop(int(argument) - 1))
+    elif argument:
+        state.say(f"there is no grant {shown(argument)}")
+    state.say(f"mode: {rules.settings.mode}. {state.bench.sandbox.about()}")
+    for number, (name, command) in enumerate(granted, start=1):
+        covered = f"exactly {visible(command)}" if command else f"every {visible(name)} call"
+        state.say(f"  {number}  allowed for this session: {covered}")
+
+
 def _usage(state: State, argument: str) -> None:
     usage = state.usage
     state.say(
@@ -108,6 +159,10 @@ COMMANDS = (
     SlashCommand(("/clear",), "forget the conversation", _clear),
     SlashCommand(("/model",), "show the model, or go on with another", _model, "[NAME]"),
     SlashCommand(("/tools",), "what the model may call", _tools),
+    SlashCommand(("/plan",), "let the model read and plan, and no more", _plan, "[PROMPT]"),
+    SlashCommand(("/go",), "let it do what it planned", _go, "[PROMPT]"),
+    SlashCommand(("/undo",), "take back what the last turn wrote into files", _undo),
+    SlashCommand(("/permissions",), "what is allowed; with N: take that back", _permissions, "[N]"),
     SlashCommand(("/usage",), "tokens so far", _usage),
     SlashCommand(("/exit", "/quit"), "leave", _leave),
 )

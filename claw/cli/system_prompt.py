@@ -42,14 +42,22 @@ user's words come first where they disagree:
 
 
 def system_prompt(
-    folder: Path, tools: Sequence[Tool], *, rules: str = "", instructions: str = ""
+    folder: Path,
+    tools: Sequence[Tool],
+    *,
+    add_dirs: Sequence[Path] = (),
+    rules: str = "",
+    instructions: str = "",
 ) -> str:
     """The prompt for work in `folder`.
 
-    rules: the user's own text in place of claw's. instructions: the AGENTS.md of a trusted folder.
+    add_dirs: further folders that the user opened. rules: the user's own text in place of claw's.
+    instructions: the AGENTS.md of a trusted folder.
     """
     names = ", ".join(tool.name for tool in tools) or NO_TOOLS
     prompt = rules or RULES.format(folder=folder, tools=names)
+    if add_dirs:
+        prompt += f"\n\nThe user opened these folders to you too: {', '.join(map(str, add_dirs))}."
     if instructions:
         prompt += PROJECT.format(instructions=instructions)
     return prompt

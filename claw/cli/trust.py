@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 
 from claw.cli.places import write_private
+from claw.cli.project import INSTRUCTIONS, SETTINGS
 from claw.errors import ConfigError
-
-INSTRUCTIONS = "AGENTS.md"
-INSTRUCTIONS_BYTES = 32_000
 
 
 class TrustedFolders:
@@ -52,43 +48,17 @@ def is_trusted(
     if known is not None:
         return known, []
     if ask is None:
-        if (folder / INSTRUCTIONS).exists():
-            return False, [
-                f"{INSTRUCTIONS} is not read: this folder isn't trusted yet; `claw`, started "
-                "here in a terminal, asks once"
-            ]
-        return False, []
+        there = [name for name in (INSTRUCTIONS, SETTINGS) if (folder / name).exists()]
+        words = "not read, since this folder isn't trusted yet; `claw` in a terminal asks once"
+        return False, [f"{' and '.join(there)}: {words}"] if there else []
     # The name on a line of its own: however long it is, the question and its cue stay together.
     name = str(folder).replace("\n", "?")
     trusted = ask(
-        f"{name}\nDo you trust this folder? Its {INSTRUCTIONS} may then instruct the model."
+        f"{name}\nDo you trust this folder? Its {INSTRUCTIONS} may then instruct the model, and "
+        f"its {SETTINGS} choose model and limits."
     )
     try:
         folders.remember(folder, trusted)
     except ConfigError as error:
         return trusted, [f"the answer isn't remembered: {error.message}"]
     return trusted, []
-
-
-def project_instructions(folder: Path) -> tuple[str, list[str]]:
-    """(the text of the folder's AGENTS.md, lines to tell). Only for a trusted folder."""
-    file = folder / INSTRUCTIONS
-    try:
-        # A link may point anywhere and a FIFO would hang: neither is the project's own file.
-        if not file.resolve().is_relative_to(folder.resolve()):
-            return "", [f"{INSTRUCTIONS} is not read: it links to a place outside of the folder"]
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return "", [f"{INSTRUCTIONS} is not read: it isn't a plain file"]
-            data = os.read(descriptor, INSTRUCTIONS_BYTES + 1)
-        finally:
-            os.close(descriptor)
-    except FileNotFoundError:
-        return "", []
-    except OSError as error:
-        return "", [f"{INSTRUCTIONS} is not read: {error.strerror}"]
-    text = data[:INSTRUCTIONS_BYTES].decode("utf-8", "ignore").strip()
-    if len(data) > INSTRUCTIONS_BYTES:
-        return text, [f"{INSTRUCTIONS} is over 32 kB: only its beginning is used"]
-    return text, []

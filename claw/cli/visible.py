@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 
 HIDDEN_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
 VARIATION_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -20,26 +21,31 @@ UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 # scripts need and which cannot reorder or hide a word.
 HOSTILE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
+SURROGATE = re.compile("[\ud800-\udfff]")
 
-PLAIN = re.compile(f"[^{HOSTILE}]+")
-
-# The kinds of sequences: what begins one, what it is made of, what ends it.
+# What sequences are made of. A character that doesn't fit breaks one off and isn't part of it.
 STRING_OPENERS = "\x90\x98\x9d\x9e\x9f"
-OPENERS = {"\x1b": "escape", "\x9b": "control"} | dict.fromkeys(STRING_OPENERS, "string")
-AFTER_ESCAPE = {"[": "control"} | dict.fromkeys("]PX^_", "string") | dict.fromkeys("NO", "shift")
-MIDDLE = {
-    "escape": re.compile(r"[ -/]*"),
-    "control": re.compile(r"[ -?]*"),
-    "string": re.compile(r"[^\x07\x18\x1a\x1b\x9c\n]*"),
-    "shift": re.compile(r""),
-}
-LAST = {
-    "escape": re.compile(r"[0-~]"),
-    "control": re.compile(r"[@-~]"),
-    "string": re.compile(r"[\x07\x18\x1a\x9c]"),
-    "shift": re.compile(r"[ -~]"),
+INTERMEDIATES = "[ -/]*+"
+CONTROL = "[ -?]*+"
+STRING = "[^\x07\x18\x1a\x1b\x9c\n]*+"
+# A hostile character and what it begins, ended or not. `[HOSTILE]` stands first and alone, so that
+# the search runs through plain text; nothing here backtracks, so the time is linear.
+UNWANTED = re.compile(
+    f"[{HOSTILE}](?:"
+    rf"(?<=\x1b){INTERMEDIATES}(?:\[{CONTROL}[@-~]?|[\]PX^_]{STRING}[\x07\x18\x1a\x9c]?"
+    r"|[NO][ -~]?|[0-~])?"
+    f"|(?<=\x9b){CONTROL}[@-~]?"
+    f"|(?<=[{STRING_OPENERS}]){STRING}[\x07\x18\x1a\x9c]?"
+    ")?"
+)
+# What may go on in the next piece, and the short opener that stands for all of it there.
+UNFINISHED = {
+    "\x1b": re.compile(rf"\x1b{INTERMEDIATES}"),
+    "\x9b": re.compile(rf"(?:\x1b{INTERMEDIATES}\[|\x9b){CONTROL}"),
+    "\x9d": re.compile(rf"(?:\x1b{INTERMEDIATES}[\]PX^_]|[{STRING_OPENERS}]){STRING}"),
+    "\x1bN": re.compile(rf"\x1b{INTERMEDIATES}[NO]"),
 }
 
 MAYBE_UNSEEN = re.compile(rf"[^\n\t\x20-\x7e]|[{HIDDEN_LETTERS}]")
@@ -72,40 +78,23 @@ class TerminalFilter:
     """
 
     def __init__(self) -> None:
-        self._inside = ""
+        self._unfinished = ""
 
     def feed(self, text: str) -> str:
         """What of `text` may be shown."""
-        if not self._inside and PLAIN.fullmatch(text):
-            return text
-        shown: list[str] = []
-        position = 0
-        while position < len(text):
-            if self._inside:
-                position = self._skip(text, position)
-                continue
-            plain = PLAIN.match(text, position)
-            if plain:
-                shown.append(plain[0])
-                position = plain.end()
-            else:
-                self._inside = OPENERS.get(text[position], "")
-                shown.append("\ufffd" if "\ud800" <= text[position] <= "\udfff" else "")
-                position += 1
-        return "".join(shown)
+        if not text.isascii():
+            text = SURROGATE.sub("\ufffd", text)
+        text = self._unfinished + text
+        pieces = UNWANTED.split(text)
+        self._unfinished = "" if pieces[-1] else _unfinished_end(text)
+        return "".join(pieces)
 
-    def _skip(self, text: str, position: int) -> int:
-        """Past what belongs to the sequence. A character that breaks it off isn't passed."""
-        inside = self._inside
-        middle = MIDDLE[inside].match(text, position)
-        position = middle.end() if middle else position
-        if position == len(text):
-            return position
-        if LAST[inside].match(text, position) is None:
-            self._inside = ""
-            return position
-        self._inside = AFTER_ESCAPE.get(text[position], "") if inside == "escape" else ""
-        return position + 1
+
+def _unfinished_end(text: str) -> str:
+    """The opener of the sequence that `text` ends in the middle of; "" where there is none."""
+    found = deque(UNWANTED.finditer(text), maxlen=1)  # linear, as a search for the end isn't
+    last = found[0][0] if found and found[0].end() == len(text) else ""
+    return next((opener for opener, form in UNFINISHED.items() if form.fullmatch(last)), "")
 
 
 def shown(text: str) -> str:

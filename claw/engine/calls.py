@@ -113,7 +113,8 @@ def _judge_all(
 def _judge(run: Run, rules: CallRules, work: Work) -> RunStatus | None:
     """Refuses the call where it must not run. Returns the status that ends the run, if one does."""
     verdict: str | RunStatus | None = _fault(work, rules.tools)
-    if run.repeats.too_many(work.call):
+    repeated = run.repeats.too_many(work.call)
+    if repeated and not (work.tool and work.tool.may_repeat):
         if rules.on_repeat is None:
             verdict = RunStatus.LOOP
         elif verdict is None:
@@ -197,14 +198,20 @@ def _run_all(
 
 
 def _as_asked(run: Run, rules: CallRules, work: Work) -> Tool:
-    """The tool as an approver gets it: its preview and caution know what the run knows."""
-    assert work.tool is not None
+    """The tool as an approver gets it: what it says about the call knows what the run knows."""
+    tool = work.tool
+    assert tool is not None
     context = _context(run, rules, work)
 
     def bound(function: PreviewFunction | None) -> PreviewFunction | None:
         return function and (lambda arguments, unused: function(arguments, context))
 
-    return replace(work.tool, preview=bound(work.tool.preview), caution=bound(work.tool.caution))
+    return replace(
+        tool,
+        preview=bound(tool.preview),
+        caution=bound(tool.caution),
+        protected=bound(tool.protected),
+    )
 
 
 def _context(run: Run, rules: CallRules, work: Work) -> ToolContext:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from claw.events import RunStatus
 from claw.messages import Message, StopReason, ToolCall
@@ -54,11 +56,23 @@ class Repeats:
 
     def too_many(self, call: ToolCall) -> bool:
         """Whether `call` is the third identical one in a row; asking starts the count anew."""
-        arguments = call.raw or json.dumps(call.arguments, sort_keys=True)
-        same = (call.name, arguments) == self._last
-        self._last = (call.name, arguments)
+        this = (call.name, call.raw or canonical(call.arguments))
+        same, self._last = this == self._last, this
         self._count = self._count + 1 if same else 1
         if self._count < IDENTICAL_CALLS:
             return False
         self._count = 0
         return True
+
+
+def canonical(arguments: Mapping[str, Any]) -> str:
+    """One text for the same arguments, however they were written: keys in order, 1.0 as 1."""
+    return json.dumps(_with_whole_numbers(arguments), sort_keys=True)
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _with_whole_numbers(inner) for key, inner in value.items()}
+    return [_with_whole_numbers(inner) for inner in value] if isinstance(value, list) else value

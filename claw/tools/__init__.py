@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from claw.tools.base import Tool
+    from claw.tools.sandbox import Sandbox
 
 
-def coding_tools(cwd: str | Path) -> list[Tool]:
+def coding_tools(
+    cwd: str | Path,
+    *,
+    add_dirs: Iterable[str | Path] = (),
+    sandbox: Sandbox | None = None,
+    protected: Iterable[str | Path] = (),
+) -> list[Tool]:
     """The built-in set, bound to the folder `cwd`: read_file, write_file, edit_file, list_files,
-    search, bash."""
+    search, bash, job, todo.
+
+    add_dirs: further folders that count as inside. sandbox: what commands run in (none: they run
+    as they are). protected: folders of the host program that are never written unasked.
+    """
     # Late, because claw.tools.base is imported by everything and needs none of these.
     from claw.tools.edit import edit_file_tool
     from claw.tools.files import read_file_tool, write_file_tool
+    from claw.tools.jobs import job_tool
     from claw.tools.listing import list_files_tool
     from claw.tools.search import search_tool
     from claw.tools.shell import bash_tool
+    from claw.tools.todo import todo_tool
     from claw.tools.workspace import Workspace
 
-    workspace = Workspace(cwd)
+    workspace = Workspace(cwd, add_dirs=add_dirs, protected=protected)
     return [
         read_file_tool(workspace),
         write_file_tool(workspace),
         edit_file_tool(workspace),
         list_files_tool(workspace),
         search_tool(workspace),
-        bash_tool(workspace),
+        bash_tool(workspace, sandbox),
+        job_tool(),
+        todo_tool(),
     ]

@@ -2,54 +2,101 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
-from pathlib import Path
+
+CHANGED = "it was changed by somebody else at this moment; read it again"
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-def replace_file(target: Path, data: bytes) -> None:
-    """Writes `data` to a file beside `target`, syncs it, and renames it over `target`.
+def replace_file(
+    folder: int, name: str, data: bytes, before: os.stat_result | None, mode: int | None = None
+) -> None:
+    """Writes `data` to a file beside `name`, syncs it, and renames it over `name`.
 
-    `target` has no link in it (see Workspace.locate); its folder exists. An existing file keeps
-    its mode and, where that is allowed, its owner. OSError leaves everything as it was.
+    folder: a descriptor (see descent.py), in which everything is named. before: the regular file
+    that is replaced, None for no file; it keeps its owner, where that is allowed, and its mode
+    unless `mode` gives another. OSError leaves everything as it was, also when the file is no
+    longer the one of `before`, or may not be written.
     """
-    before = _status_of(target)
-    temporary = target.with_name(f".{target.name[:100]}.{os.urandom(6).hex()}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    descriptor = os.open(temporary, flags, 0o666 if before is None else 0o600)
+    temporary = f".claw-{os.urandom(8).hex()}.tmp"
+    if mode is None and before is not None:
+        mode = stat.S_IMODE(before.st_mode)
+    descriptor = os.open(temporary, NEW_FILE, 0o666 if mode is None else 0o600, dir_fd=folder)
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if before is not None:
-                _take_over(descriptor, before)
+        try:
+            write_all(descriptor, data)
+            if mode is not None:
+                _take_over(descriptor, before, mode)
             os.fsync(descriptor)
-        os.replace(temporary, target)
+        finally:
+            os.close(descriptor)  # may be what tells that the disk was full
+        if not is_same_file(before, status_of(folder, name)):
+            raise OSError(errno.EBUSY, CHANGED)
+        # A rename needs no leave of the file itself; its mode is heeded all the same.
+        if before is not None and not may_write(folder, name):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
-            os.unlink(temporary)
+            os.unlink(temporary, dir_fd=folder)
         raise
-    _sync_folder(target.parent)
+    sync_folder(folder)
 
 
-def _status_of(target: Path) -> os.stat_result | None:
-    with suppress(FileNotFoundError):
-        return os.lstat(target)
-    return None
+def status_of(folder: int, name: str) -> os.stat_result | None:
+    """What stands there, a link not followed; None for nothing. OSError."""
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
-def _take_over(descriptor: int, before: os.stat_result) -> None:
-    with suppress(PermissionError):  # only root may give files away
-        os.fchown(descriptor, before.st_uid, before.st_gid)
-    os.fchmod(descriptor, stat.S_IMODE(before.st_mode))  # last: writing and chown clear setuid
+def is_same_file(one: os.stat_result | None, other: os.stat_result | None) -> bool:
+    """Whether nobody has written to it or put another in its place; two absent ones are the same.
+
+    As far as the clock of the file system can tell: it may stand still for some milliseconds.
+    """
+    if one is None or other is None:
+        return one is other
+    return (one.st_dev, one.st_ino, one.st_size, one.st_mtime_ns) == (
+        other.st_dev,
+        other.st_ino,
+        other.st_size,
+        other.st_mtime_ns,
+    )
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself last; some file systems can't, and the content is safe anyway."""
+def may_write(folder: int, name: str) -> bool:
+    """Whether the file's mode lets us write it; as root always."""
+    return os.access(name, os.W_OK, dir_fd=folder, effective_ids=True)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """All of it, in as many writes as the system wants. OSError."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def sync_folder(folder: int) -> None:
+    """Makes a rename or a removal last; some file systems can't, and the content is safe anyway."""
     with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # `folder` may be open for passing through only, which can't be synced.
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _take_over(descriptor: int, before: os.stat_result | None, mode: int) -> None:
+    now = os.fstat(descriptor)
+    if before is not None and (before.st_uid, before.st_gid) != (now.st_uid, now.st_gid):
+        try:
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+        except PermissionError:  # only root may give files away: then nobody gets our rights
+            mode &= ~(stat.S_ISUID | stat.S_ISGID)
+    os.fchmod(descriptor, mode)  # last: writing and chown clear setuid

@@ -63,14 +63,21 @@ class Tool:
     caller_thread: `run` is called on the thread that called Engine.run, not on a `claw-tool`.
     preview: what an approval question shows, such as the whole diff; None shows the arguments.
     family: whose `ToolContext.state` it shares; by default its own name.
-    caution: why this very call should be asked about although the tool only reads (a path outside
-        the workspace); None when there is no such reason.
+    may_repeat: calling it again and again in the same words is no loop, since what it looks at
+        changes by itself.
+    edits: it changes files and nothing else, so `--approve edits` lets it pass.
+    command: the argument that is a shell command line, which rules and grants are matched with.
+    caution: why this very call should be asked about although calls of its kind pass unasked (a
+        path outside the workspace); None when there is no such reason.
+    protected: why this very call is asked about even where everything is allowed (a file that
+        would run at the user's next step, such as a git hook); None when there is no such reason.
 
     Contract: `run` is called on a thread of its own (see caller_thread) with arguments that fit
     the schema. It returns the result's text or a ToolOutput; ToolError is a failure in words for
     the model, Cancelled is right after `cancel` fired, anything else is reported as a fault of the
-    tool and the run goes on. `preview` and `caution` are called on the engine's thread, must be
-    quick, and change nothing; `preview` raises ToolError for a call that is bound to fail.
+    tool and the run goes on. `preview`, `caution` and `protected` are called on the engine's
+    thread, must be quick, and change nothing outside `state`; `preview` raises ToolError for a call
+    that is bound to fail.
     """
 
     name: str
@@ -80,7 +87,11 @@ class Tool:
     read_only: bool = field(default=False, kw_only=True)
     caller_thread: bool = field(default=False, kw_only=True)
     preview: PreviewFunction | None = field(default=None, kw_only=True)
+    may_repeat: bool = field(default=False, kw_only=True)
+    edits: bool = field(default=False, kw_only=True)
+    command: str = field(default="", kw_only=True)
     caution: PreviewFunction | None = field(default=None, kw_only=True)
+    protected: PreviewFunction | None = field(default=None, kw_only=True)
     family: str = field(default="", kw_only=True)
 
 
@@ -121,7 +132,11 @@ def tool(
     read_only: bool = False,
     caller_thread: bool = False,
     preview: PreviewFunction | None = None,
+    may_repeat: bool = False,
+    edits: bool = False,
+    command: str = "",
     caution: PreviewFunction | None = None,
+    protected: PreviewFunction | None = None,
     family: str = "",
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 

@@ -8,10 +8,13 @@ from typing import Annotated, NotRequired, TypedDict
 
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.content import Content, content_at, save
+from claw.tools.descent import near_names
 from claw.tools.diff import shortened, unified_diff
-from claw.tools.files import current_content, encoded, save
+from claw.tools.files import encoded
 from claw.tools.seen import digest_of, seen_in
-from claw.tools.workspace import Location, Workspace, near_names
+from claw.tools.undo import undo_in
+from claw.tools.workspace import Location, Workspace
 
 # LF in the model's text means the line end of the file, whichever it is.
 LINE_END = rb"(?:\r\n|(?<!\r)\n)"
@@ -32,17 +35,20 @@ def edit_file_tool(workspace: Workspace) -> Tool:
     """The `edit_file` tool, bound to a workspace."""
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.write_caution(arguments["path"])
+        return workspace.write_caution(context.call, arguments["path"])
+
+    def protected(arguments: Arguments, context: ToolContext) -> str | None:
+        return workspace.write_protected(context.call, arguments["path"])
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        place, seen = workspace.locate(arguments["path"]), seen_in(context.state)
-        before = _content_to_edit(place)
+        place, seen = workspace.judged(context.call, arguments["path"]), seen_in(context.state)
+        before = _content_to_edit(place).data
         seen.refuse_if_changed(place, before)
         after, _ = apply_edits(before, arguments["edits"])
         seen.note_shown(context.call, before)
         return unified_diff(before, after, place.name)
 
-    @tool(family="files", preview=preview, caution=caution)
+    @tool(family="files", edits=True, preview=preview, caution=caution, protected=protected)
     def edit_file(
         path: Annotated[str, "Relative to the workspace, or absolute"],
         edits: Annotated[list[Edit], "Applied in order; if one fails, none is written"],
@@ -52,15 +58,15 @@ def edit_file_tool(workspace: Workspace) -> Tool:
 
         Read the file first. Give enough of the surrounding lines in old_text to make it unique.
         """
-        place = workspace.locate(path)
-        before = _content_to_edit(place)
-        seen = seen_in(context.state)
+        place, seen = workspace.take(context.call, path), seen_in(context.state)
+        found = _content_to_edit(place)
+        before = found.data
         seen.refuse_if_changed(place, before)
         seen.refuse_if_not_as_shown(context.call, place, before)
         after, count = apply_edits(before, edits)
-        save(place, after)
-        seen.note(place, digest_of(after))
         diff = shortened(unified_diff(before, after, place.name))
+        save(place, after, found, undo_in(context.state))
+        seen.note(place, digest_of(after))
         return f"edited {place.name}: {count} replacement{'s' * (count != 1)}\n{diff}"
 
     return edit_file
@@ -141,12 +147,12 @@ class _Matches:
         return new.replace(b"\n", b"\r\n") if has_crlf else new
 
 
-def _content_to_edit(place: Location) -> bytes:
-    data = current_content(place)
-    if data is None:
+def _content_to_edit(place: Location) -> Content:
+    found = content_at(place)
+    if found is None:
         near = near_names(place.real)
         raise ToolError(f"{place.name} doesn't exist{near}; write_file makes new files")
-    return data
+    return found
 
 
 def _too_many(data: bytes, spans: list[tuple[int, int]]) -> str:

@@ -7,14 +7,15 @@ import os
 from typing import Annotated
 
 from claw.errors import ToolError
-from claw.tools.atomic import replace_file
 from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.content import content_at, save
+from claw.tools.descent import in_words, open_regular
 from claw.tools.diff import unified_diff
+from claw.tools.page import LARGEST_READ, TOO_MANY, read_page
 from claw.tools.seen import digest_of, seen_in
-from claw.tools.workspace import Location, Workspace, in_words, kind_of, not_a_file, open_regular
+from claw.tools.undo import undo_in
+from claw.tools.workspace import Location, Workspace
 
-LARGEST_READ = 200_000_000
-LARGEST_IN_MEMORY = 20_000_000
 LOOKED_AT_BYTES = 8_192
 
 
@@ -22,7 +23,7 @@ def read_file_tool(workspace: Workspace) -> Tool:
     """The `read_file` tool, bound to a workspace."""
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.read_caution(arguments["path"])
+        return workspace.read_caution(context.call, arguments["path"])
 
     @tool(read_only=True, family="files", caution=caution)
     def read_file(
@@ -35,12 +36,11 @@ def read_file_tool(workspace: Workspace) -> Tool:
 
         At most 2000 lines or 64 kB at once; the result says how to get the rest.
         """
-        from claw.tools.page import read_page  # not needed before, as many starts never do
 
         first = 1 if start_line is None else start_line
         if first < 1 or (end_line is not None and end_line < first):
             raise ToolError("start_line counts from 1, and end_line can't be before it")
-        place = workspace.locate(path)
+        place = workspace.take(context.call, path)
         try:
             with open_regular(place) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -62,19 +62,22 @@ def write_file_tool(workspace: Workspace) -> Tool:
     """The `write_file` tool, bound to a workspace."""
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.write_caution(arguments["path"])
+        return workspace.write_caution(context.call, arguments["path"])
+
+    def protected(arguments: Arguments, context: ToolContext) -> str | None:
+        return workspace.write_protected(context.call, arguments["path"])
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        place, seen = workspace.locate(arguments["path"]), seen_in(context.state)
-        before = current_content(place)
-        if before is not None:
-            seen.refuse_if_changed(place, before)
+        place, seen = workspace.judged(context.call, arguments["path"]), seen_in(context.state)
+        found = content_at(place)
+        before = found.data if found else None
+        seen.refuse_if_changed(place, before)
         after = encoded(arguments["content"])
         seen.note_shown(context.call, before)
         nothing_to_show = "is new and empty" if before is None else "already holds just this"
         return unified_diff(before, after, place.name) or f"{place.name} {nothing_to_show}"
 
-    @tool(family="files", preview=preview, caution=caution)
+    @tool(family="files", edits=True, preview=preview, caution=caution, protected=protected)
     def write_file(
         path: Annotated[str, "Relative to the workspace, or absolute"],
         content: Annotated[str, "The whole content, written exactly as it is"],
@@ -84,50 +87,18 @@ def write_file_tool(workspace: Workspace) -> Tool:
 
         To change a part of a file, use edit_file.
         """
-        place = workspace.locate(path)
-        after = encoded(content)
-        before = current_content(place)
-        seen = seen_in(context.state)
-        if before is not None:
-            seen.refuse_if_changed(place, before)
+        place, seen = workspace.take(context.call, path), seen_in(context.state)
+        after, found = encoded(content), content_at(place)
+        before = found.data if found else None
+        seen.refuse_if_changed(place, before)
         seen.refuse_if_not_as_shown(context.call, place, before)
-        save(place, after)
+        save(place, after, found, undo_in(context.state))
         seen.note(place, digest_of(after))
         if before is None:
             return f"created {place.name}: {counted(after)}"
         return f"overwrote {place.name}: {counted(after)}, before {counted(before)}"
 
     return write_file
-
-
-def current_content(place: Location) -> bytes | None:
-    """What a file that is to be changed holds; None if there is none. ToolError in words."""
-    if not os.path.lexists(place.real):
-        return None
-    try:
-        with open_regular(place) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > LARGEST_IN_MEMORY:
-                raise ToolError(
-                    f"{place.name} has {size:,} bytes, too many to change with this tool: "
-                    "use bash, for example with sed"
-                )
-            return file.read()
-    except OSError as error:
-        raise in_words(error, "read", place.name) from None
-
-
-def save(place: Location, data: bytes) -> None:
-    """Writes a file whole or not at all, its folders made first. ToolError in words."""
-    try:
-        place.real.parent.mkdir(parents=True, exist_ok=True)
-        if os.path.lexists(place.real) and (kind := kind_of(os.lstat(place.real))) != "file":
-            raise ToolError(not_a_file(place.name, kind))
-        replace_file(place.real, data)
-    except FileExistsError:
-        raise ToolError(f"can't write {place.name}: a part of its path is a file") from None
-    except OSError as error:
-        raise in_words(error, "write", place.name) from None
 
 
 def encoded(text: str) -> bytes:
@@ -148,10 +119,7 @@ def counted(data: bytes) -> str:
 def _refuse_unreadable(place: Location, size: int, start: bytes) -> None:
     """ToolError for a file that can't be shown as lines of text, with what else can be done."""
     if size > LARGEST_READ:
-        raise ToolError(
-            f"{place.name} has {size:,} bytes, too many for read_file: use search, or bash with "
-            "head, tail or sed -n"
-        )
+        raise ToolError(f"{place.name} has {size:,} bytes, {TOO_MANY}")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise ToolError(f"{place.name} is UTF-16 text: convert it, for example with iconv in bash")
     if b"\0" in start:

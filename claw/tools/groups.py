@@ -6,7 +6,6 @@ import os
 import signal
 from contextlib import suppress
 from itertools import count
-from secrets import token_hex
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ class LiveGroups:
     """
 
     def __init__(self) -> None:
-        self._mark = f"CLAW_{token_hex(8)}_"
+        self._mark = f"CLAW_{os.urandom(8).hex()}_"
         self._numbers = count(1)
         self._leaders: set[int] = set()
         self._lock = RLock()  # a third Ctrl-C may run kill_all inside any of these sections
@@ -50,6 +49,10 @@ class LiveGroups:
         with self._lock:
             self._leaders.discard(child.pid)
             return child.poll()
+
+    def any_left(self) -> bool:
+        """Whether something that a command has started still runs, as far as it can be found."""
+        return bool(self._leaders) or bool(sweep.find(self._mark))
 
     def kill_all(self) -> None:
         """KILL at once to every group that runs or is in its grace: for a way out in a hurry."""

@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Annotated
 
-from claw.cancel import CancelToken
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.descent import kind_at
 from claw.tools.globs import JUNK, glob_regex
-from claw.tools.scan import walk
-from claw.tools.workspace import Location, Workspace, kind_at
+from claw.tools.walk import Walk
+from claw.tools.workspace import Location, Workspace
 
 MOST_LISTED = 1_000
 MOST_WALKED = 200_000
+IGNORED_NAMED = 5
 
 
 def list_files_tool(workspace: Workspace) -> Tool:
     """The `list_files` tool, bound to a workspace."""
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.read_caution(arguments.get("path") or ".")
+        return workspace.read_caution(context.call, arguments.get("path") or ".")
 
     @tool(read_only=True, family="files", caution=caution)
     def list_files(
@@ -33,24 +35,28 @@ def list_files_tool(workspace: Workspace) -> Tool:
         """Lists the files of a folder and of those below it, sorted.
 
         Where there are too many, folders are shown with the number of their files. Left out are
-        .git, node_modules, virtual environments and caches.
+        .git, node_modules, virtual environments, caches, and what .gitignore names; to see into a
+        folder that is left out, give it as path.
         """
-        place = workspace.locate(path or ".")
+        place = workspace.take(context.call, path or ".")
         if kind_at(place) != "folder":
             raise ToolError(f"{place.name} is a {kind_at(place)}, not a folder: use read_file")
         try:
             wanted = re.compile(glob_regex(pattern or "**"), re.DOTALL)
         except ValueError as error:
             raise ToolError(str(error)) from None
-        found, is_all = _find(place, wanted, context.cancel)
-        if not found:
-            return f"no file in {place.name} matches {pattern}" if pattern else "(no files)"
+        walk = Walk(place, JUNK, context.cancel)
+        found, is_all = _find(walk, wanted)
         lines = found if pattern or len(found) <= MOST_LISTED else _by_folder(found)
         shown = [f"{prefix_of(place)}{printable(line)}" for line in lines[:MOST_LISTED]]
+        if not found:
+            shown = [f"no file in {place.name} matches {pattern}" if pattern else "(no files)"]
         if len(lines) > MOST_LISTED:
             shown.append(f"[... {len(lines) - MOST_LISTED:,} more: narrow the pattern or the path]")
         if not is_all:
             shown.append(f"[only the first {MOST_WALKED:,} files were looked at]")
+        if walk.ignored:
+            shown.append(f"[left out by .gitignore: {_some(walk.ignored)}]")
         return "\n".join(shown)
 
     return list_files
@@ -67,17 +73,22 @@ def printable(path: str) -> str:
     return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
-def _find(place: Location, wanted: re.Pattern[str], cancel: CancelToken) -> tuple[list[str], bool]:
+def _find(walk: Walk, wanted: re.Pattern[str]) -> tuple[list[str], bool]:
     """The paths that match, and whether all files were looked at."""
     found: list[str] = []
-    for count, path in enumerate(walk(str(place.real), JUNK)):
-        if count % 1_000 == 0:
-            cancel.raise_if_cancelled()
-        if count == MOST_WALKED:
-            return found, False
-        if wanted.fullmatch(path):
-            found.append(path)
+    with closing(walk.files()) as files:
+        for count, path in enumerate(files):
+            if count == MOST_WALKED:
+                return found, False
+            if wanted.fullmatch(path):
+                found.append(path)
     return found, True
+
+
+def _some(ignored: Sequence[str]) -> str:
+    more = len(ignored) - IGNORED_NAMED
+    names = ", ".join(map(printable, ignored[:IGNORED_NAMED]))
+    return f"{names} and {more:,} more" if more > 0 else names
 
 
 def _by_folder(paths: Sequence[str]) -> list[str]:

@@ -29,6 +29,7 @@ class WholeOutput:
             return
         try:
             self._file.write(data[: self._room])
+            self._file.flush()  # a job's file is read while the job runs
         except OSError as error:
             self.problem = f"incomplete: {error.strerror}"
         self._room -= len(data)
@@ -40,6 +41,9 @@ class WholeOutput:
             self._file.close()
         except OSError as error:
             self.problem = f"incomplete: {error.strerror}"
+
+    def __str__(self) -> str:
+        return f"{self.path} ({self.problem})" if self.problem else str(self.path)
 
 
 class OutputFolder:
@@ -100,13 +104,18 @@ class OutputKeeper:
             self._whole.close()
         return rest
 
-    def text(self) -> str:
-        """All of it, or head and tail with a line between them that says what is missing."""
+    def text(self, whole: WholeOutput | None = None) -> str:
+        """All of it, or head and tail with a line between them that says what is missing.
+
+        whole: the file that has everything, where this keeper has none of its own.
+        """
         if self._total <= self._limit:
             return (self._head + self._tail).decode()
         head, tail = _whole_lines_at_end(self._head), _whole_lines_at_start(self._tail)
         left_out = self._total - len(head) - len(tail)
-        gap = f"[... {left_out:,} bytes left out{self._where()} ...]"
+        whole = whole or self._whole
+        where = f"; the whole output is in {whole}" if whole is not None else ""
+        gap = f"[... {left_out:,} bytes left out{where} ...]"
         before = head.decode() if head.endswith(b"\n") else f"{head.decode()}\n"
         return f"{before}{gap}\n{tail.decode()}"
 
@@ -133,12 +142,6 @@ class OutputKeeper:
         except OSError:
             return
         self._whole.write(so_far)
-
-    def _where(self) -> str:
-        if self._whole is None:
-            return ""
-        note = f" ({self._whole.problem})" if self._whole.problem else ""
-        return f"; the whole output is in {self._whole.path}{note}"
 
 
 def _whole_lines_at_end(data: bytes | bytearray) -> bytes:

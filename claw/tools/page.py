@@ -9,13 +9,16 @@ from hashlib import blake2b
 from io import BufferedReader
 
 from claw.cancel import CancelToken
+from claw.errors import ToolError
 
+LARGEST_READ = 200_000_000
 PAGE_LINES = 2_000
 PAGE_BYTES = 64_000
 LINE_BYTES = 4_000
 CHUNK_BYTES = 1_000_000
 NUMBER_BYTES = 7
 CANCEL_LINES = 10_000
+TOO_MANY = "too many for read_file: use search, or bash with head, tail or sed -n"
 BOM = b"\xef\xbb\xbf"
 
 
@@ -60,7 +63,8 @@ class Page:
 def read_page(file: BufferedReader, first: int, wanted: int | None, cancel: CancelToken) -> Page:
     """Reads lines `first` to `wanted` as far as they fit, and the rest of the file for its digest.
 
-    Memory stays flat whatever the file holds. Raises Cancelled.
+    Memory stays flat whatever the file holds. Raises Cancelled, and ToolError where there is no
+    end of it: files of /proc say that they have 0 bytes.
     """
     page, source = Page(first, wanted), _Source(file)
     room = PAGE_BYTES
@@ -86,6 +90,7 @@ class _Source:
     def __init__(self, file: BufferedReader) -> None:
         self.lines = 0
         self.digest = blake2b(digest_size=16)
+        self._room = LARGEST_READ
         self._file = file
 
     def next_line(self) -> Line | None:
@@ -108,15 +113,21 @@ class _Source:
         last = b"\n"
         while chunk := self._file.read(CHUNK_BYTES):
             cancel.raise_if_cancelled()
-            self.digest.update(chunk)
+            self._count(chunk)
             self.lines += chunk.count(b"\n")
             last = chunk
         self.lines += not last.endswith(b"\n")
 
     def _piece(self, most: int) -> bytes:
         piece = self._file.readline(most)
-        self.digest.update(piece)
+        self._count(piece)
         return piece
+
+    def _count(self, data: bytes) -> None:
+        self.digest.update(data)
+        self._room -= len(data)
+        if self._room < 0:
+            raise ToolError(f"the file has more than {LARGEST_READ:,} bytes, {TOO_MANY}")
 
 
 def _text_of(body: bytes, cut: bool) -> str:

@@ -18,35 +18,28 @@ What fails, and why this doesn't:
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from enum import Enum
 from pathlib import Path
-from threading import RLock, Thread
+from threading import Thread
+from typing import TypeAlias
 
 from claw.cancel import CancelToken
 from claw.channel import Channel
 from claw.tools import sweep
+from claw.tools.child_threads import Happened, News, start_reader, start_waiter
 from claw.tools.groups import LiveGroups
 from claw.values import frozen
+from claw.wake_pipe import WakePipe
 
 GRACE_S = 0.5
 DRAIN_S = 0.2
 KILL_WAIT_S = 1.0
-CHUNK_BYTES = 65_536
-REST_CHUNKS = 16  # as much as a pipe can hold
 
-
-class Happened(Enum):
-    """What the two threads tell besides output."""
-
-    EOF = "eof"
-    EXITED = "exited"
-    WOKEN = "woken"
+TakeOutput: TypeAlias = Callable[[bytes], None]
 
 
 @frozen
@@ -71,7 +64,7 @@ def run_process(
     cwd: Path,
     env: Mapping[str, str],
     cancel: CancelToken,
-    on_output: Callable[[bytes], None],
+    on_output: TakeOutput,
     timeout: float | None = None,
     groups: LiveGroups | None = None,
 ) -> ProcessResult:
@@ -80,31 +73,32 @@ def run_process(
     Standard input is empty; standard output and error are one pipe, and `on_output` gets its
     bytes on the calling thread. Returns normally after a cancel too. OSError when it can't start.
     """
-    child = _Child(argv, cwd, env, groups or LiveGroups())
-    detach = cancel.on_cancel(child.wake)
-    try:
-        return child.follow(cancel, timeout, on_output)
-    finally:
-        detach()
-        child.close()
+    child = Child(argv, cwd=cwd, env=env, groups=groups or LiveGroups())
+    return child.follow(cancel, timeout, on_output)
 
 
-class _Child:
-    """One child and its two threads. All but `wake` is for the thread that made it."""
+class Child:
+    """A child process that runs, and its two threads. `follow` it to its end, on any one thread.
+
+    OSError when it can't be started, ValueError for a NUL in a word.
+    """
 
     def __init__(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], groups: LiveGroups
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], groups: LiveGroups
     ) -> None:
         self._began = time.monotonic()
+        # How the command line of a program in front of the command (a sandbox) begins.
+        in_front = " ".join(argv[:4]) if os.path.isabs(argv[0]) else ""
+        self._in_front = in_front[: sweep.COMMAND_CHARS - 1]
         self._groups = groups
         self._mark = groups.new_mark()
         # Not under the caller's token: a cancelled channel drops what lies in it, and the output
         # so far is wanted.
-        self._channel: Channel[bytes | Happened] = Channel(16, CancelToken())
+        self._channel: Channel[News] = Channel(16, CancelToken())
         self._seen: set[Happened] = set()
-        self._on_output: Callable[[bytes], None] = _ignore
+        self._on_output: TakeOutput = _ignore
         self._threads: list[Thread] = []
-        self._wakeup = _Wakeup()
+        self._wake = WakePipe()
         try:
             self._popen = subprocess.Popen(
                 argv,
@@ -117,27 +111,41 @@ class _Child:
                 start_new_session=True,
             )
         except BaseException:
-            self._wakeup.close()
-            os.close(self._wakeup.read_end)
+            self._wake.close()
             raise
         groups.add(self._popen.pid)
+        try:
+            self._threads.append(start_reader(self._popen, self._wake, self._channel))
+            self._threads.append(start_waiter(self._popen, self._channel))
+        except BaseException:  # the system has no thread left to give
+            self.close()
+            raise
 
-    def wake(self) -> None:
-        """For any thread: `follow` looks at its token."""
-        self._wakeup.wake()
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._began
 
     def follow(
-        self, cancel: CancelToken, timeout: float | None, on_output: Callable[[bytes], None]
+        self, cancel: CancelToken, timeout: float | None, on_output: TakeOutput
     ) -> ProcessResult:
+        """As `run_process` does, from here on; closes the child in any case."""
         self._on_output = on_output
-        self._threads = [_start_reader(self._popen, self._wakeup, self._channel)]
-        self._threads.append(_start_waiter(self._popen, self._channel))
-        ends = [cancel.deadline, None if timeout is None else self._began + timeout]
-        end = min((each for each in ends if each is not None), default=None)
-        self._take_until(lambda: self._seen & {Happened.EXITED, Happened.WOKEN}, end)
-        if Happened.EXITED in self._seen:
-            return self._leave()
-        return self._end(stopped=(cancel.cancelled and cancel.reason) or "timeout")
+        detach = cancel.on_cancel(self._wake.wake)
+        try:
+            ends = [cancel.deadline, None if timeout is None else self._began + timeout]
+            end = min((each for each in ends if each is not None), default=None)
+            self._take_until(lambda: self._seen & {Happened.EXITED, Happened.WOKEN}, end)
+            if Happened.EXITED in self._seen:
+                return self._leave()
+            return self._end(stopped=(cancel.cancelled and cancel.reason) or "timeout")
+        finally:
+            detach()
+            self.close()
 
     def close(self) -> None:
         """Lets go of threads and pipes; ends the child where an exception left it running."""
@@ -145,12 +153,12 @@ class _Child:
             self._groups.signal(self._popen.pid, signal.SIGKILL)
             sweep.end(self._mark)
         self._channel.close()
-        self._wakeup.close()
+        self._wake.hang_up()
         for thread in self._threads:
             thread.join(KILL_WAIT_S)  # at once, unless the kernel can't kill the child
         self._groups.reap(self._popen)
-        if not self._threads:  # the system has no thread left to give, so nobody else closes these
-            os.close(self._wakeup.read_end)
+        if not self._threads:  # no reader, so nobody else closes these
+            self._wake.close()
             assert self._popen.stdout is not None
             self._popen.stdout.close()
 
@@ -163,7 +171,7 @@ class _Child:
 
     def _left_behind(self) -> tuple[str, ...]:
         if sweep.can_sweep():
-            return tuple(str(each) for each in sweep.find(self._mark))
+            return self._names(sweep.find(self._mark))
         with suppress(OSError):  # only the group can be asked whether anybody is left in it
             os.killpg(self._popen.pid, 0)
             return (f"process group {self._popen.pid}",)
@@ -178,16 +186,21 @@ class _Child:
         self._groups.signal(self._popen.pid, signal.SIGKILL)
         self._take_until(lambda: Happened.EXITED in self._seen, time.monotonic() + KILL_WAIT_S)
         code = _shell_code(self._groups.reap(self._popen))
-        ended = tuple(str(each) for each in sweep.end(self._mark))
+        ended = self._names(sweep.end(self._mark))
         self._drain()
         return ProcessResult(code, stopped, time.monotonic() - self._began, ended=ended)
+
+    def _names(self, found: Iterable[sweep.Straggler]) -> tuple[str, ...]:
+        """Without the program in front, which is no part of what the command left."""
+        own = self._in_front
+        return tuple(str(each) for each in found if not (own and each.command.startswith(own)))
 
     def _drain(self) -> None:
         """Takes what comes in the next 0.2 s, then what lies in the pipe, whoever holds it."""
         self._take_until(
             lambda: self._seen & {Happened.EOF, Happened.WOKEN}, time.monotonic() + DRAIN_S
         )
-        self._wakeup.close()
+        self._wake.hang_up()
         self._take_until(lambda: Happened.EOF in self._seen, time.monotonic() + KILL_WAIT_S)
 
     def _take_until(self, done: Callable[[], object], end: float | None) -> None:
@@ -201,83 +214,6 @@ class _Child:
                     self._on_output(event)
                 else:
                     self._seen.add(event)
-
-
-class _Wakeup:
-    """A pipe that wakes a thread out of `poll`. `wake` is harmless after `close`."""
-
-    def __init__(self) -> None:
-        self.read_end, self._write_end = os.pipe()
-        self._open = True
-        self._lock = RLock()  # without it a late wake could write into somebody else's file
-
-    def wake(self) -> None:
-        with self._lock:
-            if self._open:
-                os.write(self._write_end, b"!")
-
-    def close(self) -> None:
-        """The thread sees the end of the pipe; it closes the other end."""
-        with self._lock:
-            if self._open:
-                self._open = False
-                os.close(self._write_end)
-
-
-def _start_reader(
-    child: subprocess.Popen[bytes], wakeup: _Wakeup, channel: Channel[bytes | Happened]
-) -> Thread:
-    thread = Thread(
-        target=_read, args=(child, wakeup.read_end, channel), name="claw-reader", daemon=True
-    )
-    thread.start()
-    return thread
-
-
-def _read(
-    child: subprocess.Popen[bytes], wake_end: int, channel: Channel[bytes | Happened]
-) -> None:
-    assert child.stdout is not None
-    output = child.stdout.fileno()
-    os.set_blocking(output, False)
-    poller = select.poll()
-    poller.register(wake_end, select.POLLIN)
-    poller.register(output, select.POLLIN)
-    going_on = True
-    while going_on:
-        ready = [descriptor for descriptor, _ in poller.poll()]
-        if wake_end in ready:
-            going_on = bool(os.read(wake_end, 1)) and channel.send(Happened.WOKEN)
-        if output in ready and not _pass_on(output, channel):
-            poller.unregister(output)
-    with suppress(BlockingIOError):  # the pipe is empty, somebody still holds it
-        for _ in range(REST_CHUNKS):
-            if not _pass_on(output, channel):
-                break
-    channel.send(Happened.EOF)
-    child.stdout.close()
-    os.close(wake_end)
-
-
-def _pass_on(output: int, channel: Channel[bytes | Happened]) -> bool:
-    """Sends what lies in the pipe, or that it has ended; False when there is no use in more."""
-    data = os.read(output, CHUNK_BYTES)
-    return channel.send(data or Happened.EOF) and bool(data)
-
-
-def _start_waiter(child: subprocess.Popen[bytes], channel: Channel[bytes | Happened]) -> Thread:
-    thread = Thread(target=_wait, args=(child, channel), name="claw-waiter", daemon=True)
-    thread.start()
-    return thread
-
-
-def _wait(child: subprocess.Popen[bytes], channel: Channel[bytes | Happened]) -> None:
-    if hasattr(os, "waitid"):
-        with suppress(ChildProcessError):  # a host that ignores SIGCHLD: ended, and gone
-            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    else:
-        child.wait()  # macOS before Python 3.13: the leader is reaped a little early
-    channel.send(Happened.EXITED)
 
 
 def _shell_code(status: int | None) -> int | None:

@@ -1,19 +1,30 @@
-"""search: a regex over files, by ripgrep where it is installed, else by Python (scan.py)."""
+"""search: a regex over files, by ripgrep where it is installed, else by Python (scan.py).
+
+Which files are searched is decided by walk.py alone, and they are handed to the searcher by name:
+both see the same files in the same order, and the same as list_files.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 from claw.errors import ToolError
 from claw.tools import scan
 from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.descent import kind_at, not_a_file
 from claw.tools.globs import JUNK, glob_regex
 from claw.tools.groups import groups_in
 from claw.tools.listing import prefix_of, printable
-from claw.tools.workspace import Location, Workspace, kind_at, not_a_file
+from claw.tools.walk import Walk
+from claw.tools.workspace import Workspace
 
 MOST_MATCHES = 200
 MOST_BYTES = 40_000
@@ -21,6 +32,7 @@ LINE_CHARS = 400
 HELD_BYTES = 1_000_000
 SAID_CHARS = 1_000
 TIMEOUT_S = 60.0
+BATCH_BYTES = 100_000  # a system takes 128 kB of arguments and environment at the least
 RIPGREP_FAILED = 2
 RIPGREP = (
     "--null",
@@ -28,10 +40,11 @@ RIPGREP = (
     "--with-filename",
     "--no-heading",
     "--color=never",
-    "--sort=path",
-    "--hidden",
-    "--no-ignore",
+    "--threads=1",
     "--no-config",
+    "--no-mmap",
+    "--crlf",
+    "--encoding=none",
     "--max-filesize=100M",
 )
 
@@ -40,7 +53,7 @@ def search_tool(workspace: Workspace) -> Tool:
     """The `search` tool, bound to a workspace. It starts processes, so it shares bash's state."""
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.read_caution(arguments.get("path") or ".")
+        return workspace.read_caution(context.call, arguments.get("path") or ".")
 
     @tool(read_only=True, family="shell", caution=caution)
     def search(
@@ -51,26 +64,26 @@ def search_tool(workspace: Workspace) -> Tool:
     ) -> str:
         """Searches text files for a regular expression; gives `path:line: text`, sorted.
 
-        At most 200 lines. Left out are binary files, .git, node_modules, virtual environments and
-        caches.
+        At most 200 lines. Left out are binary files, .git, node_modules, virtual environments,
+        caches, and what .gitignore names; to search in what is left out, give it as path.
         """
-        place = workspace.locate(path or ".")
-        if kind_at(place) not in ("file", "folder"):
-            raise ToolError(not_a_file(place.name, kind_at(place)))
+        place = workspace.take(context.call, path or ".")
+        kind = kind_at(place)
+        if kind not in ("file", "folder"):
+            raise ToolError(not_a_file(place.name, kind))
         try:
-            regex = glob_regex(glob or "**")
+            wanted = re.compile(glob_regex(glob or "**"), re.DOTALL)
         except ValueError as error:
             raise ToolError(str(error)) from None
-        ripgrep = shutil.which("rg", path=context.env.get("PATH"))
-        if ripgrep:
-            found = _run(_ripgrep_argv(ripgrep, pattern, glob, place), place, context)
-            if found.exit_code != RIPGREP_FAILED or found.lines:
-                return found.text()
-        # Without ripgrep, or with a pattern that it doesn't know, such as a look-behind.
-        found = _run(_python_argv(pattern, regex, place), place, context)
-        if found.exit_code and not found.stopped:
-            raise ToolError(found.said.strip() or f"the search failed: exit {found.exit_code}")
-        return found.text()
+        if kind == "file":
+            folder = place.real.parent
+            found = _Found(place.name.removesuffix(place.real.name))
+            return _search(pattern, folder, [place.real.name], found, context).text()
+        walk = Walk(place, JUNK, context.cancel)
+        with closing(walk.files(regular=True)) as files:
+            chosen = filter(wanted.fullmatch, files)
+            found = _Found(prefix_of(place))
+            return _search(pattern, place.real, chosen, found, context).text()
 
     return search
 
@@ -81,8 +94,7 @@ class _Found:
     def __init__(self, prefix: str) -> None:
         self.lines: list[str] = []
         self.said = ""
-        self.exit_code: int | None = None
-        self.stopped: str | None = None
+        self.timed_out = False
         self._prefix = prefix
         self._room = MOST_BYTES
         self._held = b""
@@ -90,6 +102,10 @@ class _Found:
     @property
     def full(self) -> bool:
         return len(self.lines) >= MOST_MATCHES or self._room <= 0
+
+    def begin(self) -> None:
+        """Another searcher comes."""
+        self.said, self._held = "", b""
 
     def feed(self, data: bytes) -> None:
         *lines, rest = (self._held + data).split(b"\n")
@@ -102,7 +118,7 @@ class _Found:
         notes = []
         if self.full:
             notes.append(f"[stopped after {len(self.lines)} lines, there may be more: narrow it]")
-        if self.stopped == "timeout":
+        if self.timed_out:
             notes.append(f"[gave up after {TIMEOUT_S:g} s: narrow the path, glob or pattern]")
         return "\n".join([*self.lines, *notes]) or "no matches"
 
@@ -120,12 +136,49 @@ class _Found:
         self._room -= len(self.lines[-1].encode())
 
 
-def _run(argv: list[str], place: Location, context: ToolContext) -> _Found:
-    """Runs a searcher in the folder of `place`, until it has found enough. Raises Cancelled."""
+def _search(
+    pattern: str, folder: Path, files: Iterable[str], found: _Found, context: ToolContext
+) -> _Found:
+    """Searches `files`, relative to `folder`, until enough is found or the time is up."""
+    ends_at = time.monotonic() + TIMEOUT_S
+    ripgrep = shutil.which("rg", path=context.env.get("PATH"))
+    for batch in _batches(files):
+        lines = len(found.lines)
+        if ripgrep:
+            code = _run(_ripgrep_argv(ripgrep, pattern, batch), folder, ends_at, found, context)
+        # Without ripgrep, or with a pattern that it doesn't know, such as a look-behind.
+        if not ripgrep or (code == RIPGREP_FAILED and len(found.lines) == lines):
+            code = _run(_python_argv(pattern, batch), folder, ends_at, found, context)
+            if code:
+                raise ToolError(found.said.strip() or f"the search failed: exit {code}")
+            ripgrep = None
+        if found.full or found.timed_out:
+            break
+    return found
+
+
+def _batches(files: Iterable[str]) -> Iterator[list[str]]:
+    """As many as fit on one command line; ./ in front, so that none is taken for an option."""
+    batch: list[str] = []
+    size = 0
+    for file in files:
+        batch.append(f"./{file}")
+        size += len(file.encode("utf-8", "surrogateescape")) + 16
+        if size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _run(
+    argv: Sequence[str], folder: Path, ends_at: float, found: _Found, context: ToolContext
+) -> int | None:
+    """Runs a searcher until `found` is full; its exit code, None if it was stopped. Raises
+    Cancelled."""
     from claw.tools.process import run_process  # see shell.py
 
-    is_folder = place.real.is_dir()
-    found = _Found(prefix_of(place) if is_folder else place.name.removesuffix(place.real.name))
+    found.begin()
     with context.cancel.child() as enough:
 
         def take(data: bytes) -> None:
@@ -136,29 +189,25 @@ def _run(argv: list[str], place: Location, context: ToolContext) -> _Found:
         try:
             result = run_process(
                 argv,
-                cwd=place.real if is_folder else place.real.parent,
+                cwd=folder,
                 env=context.env,
                 cancel=enough,
-                timeout=TIMEOUT_S,
+                timeout=max(0.0, ends_at - time.monotonic()),
                 groups=groups_in(context.state),
                 on_output=take,
             )
         except (OSError, ValueError) as error:
             raise ToolError(f"the search could not be started: {error}") from None
     context.cancel.raise_if_cancelled()
-    found.exit_code, found.stopped = result.exit_code, result.stopped
-    return found
+    found.timed_out = result.stopped == "timeout"
+    return None if result.stopped else result.exit_code
 
 
-def _ripgrep_argv(ripgrep: str, pattern: str, glob: str | None, place: Location) -> list[str]:
-    globs = [*([glob] if glob else []), *(f"!{name}" for name in JUNK)]
-    target = "./" if place.real.is_dir() else f"./{place.real.name}"
-    return [ripgrep, *RIPGREP, *(f"--glob={each}" for each in globs), "-e", pattern, "--", target]
+def _ripgrep_argv(ripgrep: str, pattern: str, files: Sequence[str]) -> list[str]:
+    return [ripgrep, *RIPGREP, "-e", pattern, "--", *files]
 
 
-def _python_argv(pattern: str, glob: str, place: Location) -> list[str]:
+def _python_argv(pattern: str, files: Sequence[str]) -> list[str]:
     if not sys.executable:
         raise ToolError("there is no ripgrep here, and no Python program to search with instead")
-    wanted = {"pattern": pattern, "glob": glob, "leave_out": JUNK}
-    target = "." if place.real.is_dir() else place.real.name
-    return [sys.executable, "-I", "-S", scan.__file__, json.dumps({**wanted, "target": target})]
+    return [sys.executable, "-I", "-S", scan.__file__, json.dumps(pattern), *files]

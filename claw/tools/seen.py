@@ -30,13 +30,14 @@ class SeenFiles:
         """The user is asked about a change of this content; None: there is no file yet."""
         self._shown[call.id] = digest_of(before or b"")
 
-    def refuse_if_changed(self, place: Location, data: bytes) -> None:
+    def refuse_if_changed(self, place: Location, data: bytes | None) -> None:
         """ToolError when the model read the file and it no longer holds that content.
 
-        A file that was never read passes: there is nothing the model could be wrong about.
+        A file that was never read passes: there is nothing the model could be wrong about. So does
+        one that is gone (None): nothing of anybody's can be overwritten.
         """
         known = self._digests.get(place.real)
-        if known is not None and known != digest_of(data):
+        if known is not None and data is not None and known != digest_of(data):
             raise ToolError(
                 f"{place.name} has changed since you last read it, so nothing was written: "
                 "read it again"

@@ -1,15 +1,19 @@
-"""bash: one command, one fresh shell, and a result that says how it ended."""
+"""bash: one command, one fresh shell, and a result that says how it ended; or a job."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from claw.errors import ToolError
-from claw.tools import sweep
-from claw.tools.base import Tool, ToolContext, ToolOutput, tool
+from claw.tools.base import Arguments, Tool, ToolContext, ToolOutput, tool
 from claw.tools.groups import groups_in
+from claw.tools.jobs import job_endings, jobs_in
+from claw.tools.outcome import ending, leftovers
 from claw.tools.output import OutputFolder, OutputKeeper
+from claw.tools.sandbox import NoSandbox, Sandbox
+from claw.tools.sandbox.confinement import Confinement, Outside, confinement_in
 from claw.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -17,7 +21,6 @@ if TYPE_CHECKING:
 
 DEFAULT_TIMEOUT_S = 120.0
 LONGEST_TIMEOUT_S = 600.0
-NAMED_PROCESSES = 5
 QUIET_ENV = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -29,54 +32,132 @@ QUIET_ENV = {
 CHANGES_FOLDER = re.compile(r"(?:^|[;&|\n]|\b(?:then|else|do)\b)\s*(?:cd|pushd|popd)(?=[\s;&|]|$)")
 
 
-def bash_tool(workspace: Workspace) -> Tool:
-    """The `bash` tool, bound to a workspace. Its family's state is `groups` and `outputs`."""
+def bash_tool(workspace: Workspace, sandbox: Sandbox | None = None) -> Tool:
+    """The `bash` tool, bound to a workspace; sandbox: what commands run in, None for none.
 
-    @tool(family="shell")
+    Its family's state is `groups`, `outputs`, `jobs`, `confinement`.
+    """
+    around = sandbox or NoSandbox()
+
+    def caution(arguments: Arguments, context: ToolContext) -> str | None:
+        return "asks to run outside the sandbox" if arguments.get("outside_sandbox") else None
+
+    @tool(family="shell", command="command", caution=caution)
     def bash(
         command: Annotated[str, "What `bash -c` gets"],
         context: ToolContext,
         timeout_s: Annotated[float | None, "Seconds, 120 by default, at most 600"] = None,
+        background: Annotated[bool, "Start it as a job and return at once"] = False,
+        outside_sandbox: Annotated[bool, "Ask the user to let it run without the sandbox"] = False,
     ) -> ToolOutput:
         """Runs a command in the workspace with `bash -c` and returns its exit code and output.
 
         Every call is a fresh shell: cd, variables and functions don't last. Standard input is
         empty and there is no terminal, so nothing can be asked. Long output is cut in the middle;
         the whole of it is then in a file that the result names. What is started with & is left
-        running, and ends with the session. Prefer read_file, search and edit_file to cat, grep
-        and sed.
+        running. For a server or a long build use background=true, which has no time limit; `job`
+        reads and ends it. All of it ends with the session. Prefer read_file, search and edit_file
+        to cat, grep and sed.
         """
-        from claw.tools.process import run_process  # with subprocess it takes 2 ms of every start
-
-        limit = timeout_of(timeout_s)
+        checked_timeout(timeout_s)
         context.cancel.raise_if_cancelled()
-        outputs = outputs_in(context.state, workspace)
-        keeper = OutputKeeper(whole=outputs.new_output)
+        start = _start_job if background else _run
+        inside = confinement_in(context.state, around, workspace)
+        where = Outside(inside) if outside_sandbox else inside
         try:
-            result = run_process(
-                ["bash", "-c", command],
-                cwd=workspace.root,
-                env={**context.env, **QUIET_ENV},
-                cancel=context.cancel,
-                timeout=limit,
-                groups=groups_in(context.state),
-                on_output=lambda data: _tell(context, keeper.feed(data)),
-            )
+            return start(command, timeout_s, context, workspace, where)
         except (OSError, ValueError) as error:
             raise ToolError(why_not_started(error, workspace)) from None
-        finally:
-            _tell(context, keeper.finish())
-        return ToolOutput(
-            "\n".join([*summary(command, result, limit), *filter(None, [keeper.text()])]),
-            is_error=result.stopped is not None,
-            details={
-                "exit_code": result.exit_code,
-                "duration_s": result.duration_s,
-                "stopped": result.stopped,
-            },
-        )
 
-    return bash
+    return _with_words_on(around, bash)
+
+
+def _with_words_on(sandbox: Sandbox, bash: Tool) -> Tool:
+    """Where a sandbox is in force the model is told what it allows; else nobody may ask out."""
+    if sandbox.in_force:
+        words = f"It runs in a sandbox: {sandbox.allowance(None)}."
+        return replace(bash, description=f"{bash.description}\n\n{words}")
+    properties = dict(bash.parameters["properties"])
+    del properties["outside_sandbox"]
+    return replace(bash, parameters={**bash.parameters, "properties": properties}, caution=None)
+
+
+def _run(
+    command: str,
+    timeout_s: float | None,
+    context: ToolContext,
+    workspace: Workspace,
+    where: Confinement | Outside,
+) -> ToolOutput:
+    """One command to its end, or until its time is up or the turn is cancelled."""
+    from claw.tools.process import run_process  # with subprocess it takes 2 ms of every start
+
+    limit = limit_of(timeout_s)
+    keeper = OutputKeeper(whole=outputs_in(context.state, workspace).new_output)
+    changes, left_running = where.before(), True
+    try:
+        result = run_process(
+            where.command(argv_of(command), workspace.root),
+            cwd=workspace.root,
+            env=environment(context),
+            cancel=context.cancel,
+            timeout=limit,
+            groups=groups_in(context.state),
+            on_output=lambda data: _tell(context, keeper.feed(data)),
+        )
+        left_running = bool(result.still_running)
+    finally:
+        _tell(context, keeper.finish())
+        changes += where.after(left_running=left_running)
+    output = keeper.text()
+    hint = where.hint(output) if result.exit_code and not result.stopped else None
+    lines = [*summary(command, result, limit), *changes, *job_endings(context.state)]
+    return ToolOutput(
+        "\n".join([*lines, *filter(None, [output, hint])]),
+        is_error=result.stopped is not None,
+        details={
+            "exit_code": result.exit_code,
+            "duration_s": result.duration_s,
+            "stopped": result.stopped,
+        },
+    )
+
+
+def _start_job(
+    command: str,
+    timeout_s: float | None,
+    context: ToolContext,
+    workspace: Workspace,
+    where: Confinement | Outside,
+) -> ToolOutput:
+    """A command in the background: it is the session's, whatever becomes of this turn."""
+    jobs = jobs_in(context.state, outputs_in(context.state, workspace))
+    changes = where.before()
+    job = jobs.start(
+        command,
+        where.command(argv_of(command), workspace.root),
+        cwd=workspace.root,
+        env=environment(context),
+        timeout=timeout_s,
+    )
+    changes += where.after(left_running=True)
+    started = f"job {job.number} started (pid {job.pid})"
+    path = job.output.path
+    kept = f"; all of its output goes to {path}" if path else ""
+    return ToolOutput(
+        "\n".join([f"{started}{kept}", *changes, *job_endings(context.state)]),
+        details={"job": job.number, "running": True},
+    )
+
+
+def argv_of(command: str) -> list[str]:
+    """What runs a command line. Not a login shell: that is 250 ms instead of 2."""
+    return ["bash", "-c", command]
+
+
+def environment(context: ToolContext) -> dict[str, str]:
+    """What a command finds in its environment: nothing there should page, colour or ask."""
+    return {**context.env, **QUIET_ENV}
 
 
 def outputs_in(state: dict[str, Any], workspace: Workspace) -> OutputFolder:
@@ -86,13 +167,15 @@ def outputs_in(state: dict[str, Any], workspace: Workspace) -> OutputFolder:
     return outputs
 
 
-def timeout_of(timeout_s: float | None) -> float:
-    """The seconds a command gets; more than the most is the most, ToolError for 0 and less."""
-    if timeout_s is None:
-        return DEFAULT_TIMEOUT_S
-    if not timeout_s > 0:
-        raise ToolError(f"timeout_s must be more than 0 and at most {LONGEST_TIMEOUT_S:g} seconds")
-    return min(timeout_s, LONGEST_TIMEOUT_S)
+def checked_timeout(timeout_s: float | None) -> None:
+    """ToolError for 0 and less."""
+    if timeout_s is not None and not timeout_s > 0:
+        raise ToolError("timeout_s must be more than 0 seconds")
+
+
+def limit_of(timeout_s: float | None) -> float:
+    """The seconds that a command gets in the foreground."""
+    return min(timeout_s or DEFAULT_TIMEOUT_S, LONGEST_TIMEOUT_S)
 
 
 def why_not_started(error: OSError | ValueError, workspace: Workspace) -> str:
@@ -108,34 +191,12 @@ def why_not_started(error: OSError | ValueError, workspace: Workspace) -> str:
 
 def summary(command: str, result: ProcessResult, limit: float) -> list[str]:
     """The lines above the output: how it ended, what was ended, what still runs."""
-    lines = [_outcome(result, limit)]
-    if result.exit_code is None:
-        lines.append("the system could not end it; it may still run")
-    if result.stopped and not sweep.can_sweep():
-        lines.append("processes that left its process group can't be found on this system")
-    if result.ended:
-        lines.append(f"also ended: {_some(result.ended)}")
-    if result.still_running:
-        until = "until the session ends" if sweep.can_sweep() else "even after the session"
-        lines.append(f"still running, {until}: {_some(result.still_running)}")
+    longer = result.stopped == "timeout" and limit < LONGEST_TIMEOUT_S
+    hint = f"; timeout_s may be up to {LONGEST_TIMEOUT_S:g}" if longer else ""
+    lines = [f"{ending(result, limit)}{hint}", *leftovers(result)]
     if CHANGES_FOLDER.search(command):
         lines.append("(cd doesn't last: the next command starts in the workspace again)")
     return lines
-
-
-def _outcome(result: ProcessResult, limit: float) -> str:
-    took = f"{result.duration_s:.1f} s"
-    if result.stopped == "timeout":
-        longer = f"; timeout_s may be up to {LONGEST_TIMEOUT_S:g}"
-        return f"timed out after {limit:g} s and was ended{longer * (limit < LONGEST_TIMEOUT_S)}"
-    if result.stopped:
-        return f"interrupted after {took}"
-    return f"exit code {result.exit_code} after {took}"
-
-
-def _some(names: tuple[str, ...]) -> str:
-    more = len(names) - NAMED_PROCESSES
-    return "; ".join(names[:NAMED_PROCESSES]) + (f"; and {more} more" if more > 0 else "")
 
 
 def _tell(context: ToolContext, text: str) -> None:

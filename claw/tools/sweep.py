@@ -20,6 +20,8 @@ from claw.values import frozen
 PROC = Path("/proc")
 KILL_WAIT_S = 1.0
 ROUNDS = 5
+LOOKS = 50
+COMMAND_CHARS = 80
 
 
 @frozen
@@ -97,10 +99,22 @@ def _signal(handles: list[int], number: signal.Signals, wait_s: float) -> list[i
 
 def _carries(pid: int, mark: str) -> bool:
     try:
-        environ = (PROC / str(pid) / "environ").read_bytes()
+        environ = _environ_of(PROC / str(pid))
     except OSError:
         return False  # gone, or not ours to look at
     return f"\0{mark}".encode() in b"\0" + environ
+
+
+def _environ_of(process: Path) -> bytes:
+    """For an instant of its exec a process seems to have none, though it is marked: looked at
+    again, a few times. A zombie and a thread of the kernel have none and no program either."""
+    for _ in range(LOOKS):
+        environ = (process / "environ").read_bytes()
+        if environ:
+            return environ
+        os.readlink(process / "exe")
+        os.sched_yield()
+    return b""
 
 
 def _command_of(pid: int) -> str:
@@ -108,4 +122,4 @@ def _command_of(pid: int) -> str:
     with suppress(OSError):
         words = (PROC / str(pid) / "cmdline").read_bytes()
     command = words.replace(b"\0", b" ").decode("utf-8", "replace").strip()
-    return command if len(command) <= 80 else command[:79] + "…"
+    return command if len(command) <= COMMAND_CHARS else command[: COMMAND_CHARS - 1] + "…"

@@ -3,31 +3,52 @@
 from __future__ import annotations
 
 import os
-import stat
-from io import BufferedReader
+from collections.abc import Iterable
 from pathlib import Path
+from threading import Lock
 
 from claw.errors import ToolError
+from claw.messages import ToolCall
+from claw.tools.protected import led_to_by_git, protected_reason
 from claw.values import frozen
+
+MOST_JUDGED = 64
 
 
 @frozen
 class Location:
-    """One path of a call. real: absolute, no links left in it. name: as people and the model see
-    it, relative to the workspace where it lies inside. readable: may be read unasked."""
+    """One path of a call. real: absolute, no links left in it. anchor: the root it lies in, or /;
+    descent.py starts there. name: as people and the model see it, relative to the workspace where
+    it lies inside. inside: may be written as ordinary files are. readable: may be read unasked."""
 
     real: Path
+    anchor: Path
     name: str
     inside: bool
     readable: bool
 
 
 class Workspace:
-    """The folder a set of tools is bound to. Any thread may ask it."""
+    """The folder a set of tools is bound to. Any thread may ask it.
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = Path(os.path.realpath(root))
+    add_dirs: further folders that count as inside. protected: claw's own folders, which are never
+    written unasked, wherever they lie.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        add_dirs: Iterable[str | Path] = (),
+        protected: Iterable[str | Path] = (),
+    ) -> None:
+        self.root = _real(root)
+        self.roots = (self.root, *map(_real, add_dirs))
+        self.protected = tuple(map(_real, protected))
         self._lent: set[Path] = set()
+        self._judged: dict[
+            int, tuple[ToolCall, Location | ToolError]
+        ] = {}  # by identity: ids may come twice
+        self._lock = Lock()
 
     def locate(self, path: str) -> Location:
         """Resolves `path`, relative to the root; it need not exist. ToolError if it can't be one.
@@ -38,101 +59,105 @@ class Workspace:
         if not path or "\0" in path:
             raise ToolError("path is empty or holds a NUL: give a path relative to the workspace")
         try:
-            asked = os.path.join(self.root, os.path.expanduser(path))
-            real = Path(os.path.realpath(asked))
+            real = _real(os.path.join(self.root, os.path.expanduser(path)))
         except UnicodeEncodeError:
             raise ToolError(f"path can't be a file name: {path!r}") from None
-        inside = real.is_relative_to(self.root)
-        lent = any(real.is_relative_to(folder) for folder in list(self._lent))
-        name = str(real.relative_to(self.root)) if inside else str(real)
-        return Location(real, name, inside, inside or lent)
+        except OSError as error:  # a link that went away while it was read
+            raise ToolError(f"can't find out where {path} leads: {error.strerror}") from None
+        root = _holder(real, self.roots)
+        anchor = root or _holder(real, list(self._lent))
+        in_first = real.is_relative_to(self.root)
+        return Location(
+            real=real,
+            anchor=anchor or Path(real.anchor),
+            name=str(real.relative_to(self.root)) if in_first else str(real),
+            inside=root is not None,
+            readable=anchor is not None,
+        )
 
-    def read_caution(self, path: str) -> str | None:
+    def judged(self, call: ToolCall, path: str) -> Location:
+        """`locate`, once for each call: where its path led when it was judged. ToolError.
+
+        If a link were resolved anew when the call runs, it could lead to a place that nobody has
+        been asked about. As it is, descent.py finds the changed part in its way.
+        """
+        with self._lock:
+            known = self._judged.get(id(call))
+        if known is None or known[0] is not call:
+            known = call, self._located(path)
+        with self._lock:
+            self._judged[id(call)] = known
+            while len(self._judged) > MOST_JUDGED:  # those that were denied, and never ran
+                del self._judged[next(iter(self._judged))]
+        if isinstance(known[1], ToolError):
+            raise known[1]
+        return known[1]
+
+    def take(self, call: ToolCall, path: str) -> Location:
+        """For the call that runs now: where its path led when it was judged. ToolError."""
+        try:
+            return self.judged(call, path)
+        finally:
+            with self._lock:
+                self._judged.pop(id(call), None)
+
+    def read_caution(self, call: ToolCall, path: str) -> str | None:
         """Why reading `path` should be asked about; None where it needn't."""
-        return self._caution(path, "readable")
+        return self._caution(call, path, "readable")
 
-    def write_caution(self, path: str) -> str | None:
+    def write_caution(self, call: ToolCall, path: str) -> str | None:
         """What an approval question should say about writing `path`; None where it is ordinary."""
-        return self._caution(path, "inside")
+        return self._caution(call, path, "inside")
+
+    def write_protected(self, call: ToolCall, path: str) -> str | None:
+        """Why writing `path` is asked about in every mode; None where it is no such path."""
+        try:
+            real = self.judged(call, path).real
+        except ToolError:
+            return None  # as below
+        return (
+            protected_reason(real, self.protected)
+            or protected_reason(self._lexical(path), self.protected)
+            or next(filter(None, (led_to_by_git(real, root) for root in self.roots)), None)
+        )
 
     def lend(self, folder: Path) -> None:
         """Lets a folder outside be read unasked, such as one that holds a command's output."""
-        self._lent.add(Path(os.path.realpath(folder)))
+        self._lent.add(_real(folder))
+
+    @property
+    def lent(self) -> tuple[Path, ...]:
+        """The folders outside that may be read unasked."""
+        return tuple(self._lent)
 
     def take_back(self, folder: Path) -> None:
-        self._lent.discard(Path(os.path.realpath(folder)))
+        self._lent.discard(_real(folder))
 
-    def _caution(self, path: str, harmless: str) -> str | None:
+    def _located(self, path: str) -> Location | ToolError:
+        """A path that couldn't be judged must not be found to lead anywhere later."""
         try:
-            place = self.locate(path)
+            return self.locate(path)
+        except ToolError as error:
+            return error
+
+    def _caution(self, call: ToolCall, path: str, harmless: str) -> str | None:
+        try:
+            place = self.judged(call, path)
         except ToolError:
             return None  # the call itself will say so, and touch nothing
         if getattr(place, harmless):
             return None
-        lexical = Path(os.path.normpath(os.path.join(self.root, os.path.expanduser(path))))
-        through = f"{path} leads through a link to " if lexical != place.real else ""
+        through = f"{path} leads through a link to " if self._lexical(path) != place.real else ""
         return f"outside the workspace {self.root}: {through}{place.real}"
 
-
-def open_regular(place: Location) -> BufferedReader:
-    """Opens a regular file to read its bytes, or raises ToolError in words.
-
-    O_NONBLOCK, because `open` on a named pipe without a writer waits for ever.
-    """
-    try:
-        descriptor = os.open(place.real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise ToolError(f"{place.name} doesn't exist{near_names(place.real)}") from None
-    except OSError as error:
-        raise in_words(error, "read", place.name) from None
-    kind = kind_of(os.fstat(descriptor))
-    if kind != "file":
-        os.close(descriptor)
-        raise ToolError(not_a_file(place.name, kind))
-    return open(descriptor, "rb")
+    def _lexical(self, path: str) -> Path:
+        return Path(os.path.normpath(os.path.join(self.root, os.path.expanduser(path))))
 
 
-def kind_of(status: os.stat_result) -> str:
-    """What a path is, in a word: file, folder, named pipe, socket or device."""
-    kinds = {
-        stat.S_IFREG: "file",
-        stat.S_IFDIR: "folder",
-        stat.S_IFIFO: "named pipe",
-        stat.S_IFSOCK: "socket",
-    }
-    return kinds.get(stat.S_IFMT(status.st_mode), "device")
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
-def kind_at(place: Location) -> str:
-    """`kind_of` what is there; ToolError in words where there is nothing."""
-    try:
-        return kind_of(os.stat(place.real))
-    except FileNotFoundError:
-        raise ToolError(f"{place.name} doesn't exist{near_names(place.real)}") from None
-    except OSError as error:
-        raise in_words(error, "look at", place.name) from None
-
-
-def not_a_file(name: str, kind: str) -> str:
-    """The words for something that isn't a regular file."""
-    advice = "list_files shows what is in it" if kind == "folder" else "only files can be used"
-    return f"{name} is a {kind}, not a file: {advice}"
-
-
-def near_names(missing: Path) -> str:
-    """A few existing names like the last part of `missing`, as the end of a sentence."""
-    parent = missing.parent
-    try:
-        names = os.listdir(parent)
-    except OSError:
-        return f": there is no folder {parent}"
-    folded = {name.lower(): name for name in names}
-    from difflib import get_close_matches  # as in diff.py: 3 ms
-
-    near = get_close_matches(missing.name.lower(), folded, n=3)
-    return f"; near it: {', '.join(folded[name] for name in near)}" if near else ""
-
-
-def in_words(error: OSError, what: str, name: str) -> ToolError:
-    """The ToolError for what the system refused: `can't read x: Permission denied`."""
-    return ToolError(f"can't {what} {name}: {error.strerror or error}")
+def _holder(path: Path, folders: Iterable[Path]) -> Path | None:
+    """The first of `folders` that `path` lies in."""
+    return next((folder for folder in folders if path.is_relative_to(folder)), None)

@@ -18,9 +18,10 @@ from claw import Cancelled, CancelToken, Decision, Tool, ToolCall, ToolContext
 from claw.cli.ask import Asker
 from claw.cli.question import ask_yes_no
 from claw.cli.terminal import CTRL_C, ENTER, Terminal
+from claw.policy import PolicySettings
 from claw.tools.base import Arguments
 
-CUE = r"\[y/a/n/w\] "
+CUE = r"\[y/(a/)?n/w\] "
 
 
 class Person:
@@ -86,7 +87,9 @@ def terminal(person: Person) -> Terminal:
     return Terminal(person.slave, person.stream, can_ask=True, shows=True)
 
 
-def make(name: str, preview: str | None = None, caution: str | None = None) -> Tool:
+def make(
+    name: str, preview: str | None = None, caution: str | None = None, command: str = ""
+) -> Tool:
     def run(arguments: Arguments, context: ToolContext) -> str:
         return ""
 
@@ -97,15 +100,20 @@ def make(name: str, preview: str | None = None, caution: str | None = None) -> T
         run,
         preview=lambda arguments, context: preview,
         caution=lambda arguments, context: caution,
+        command=command,
     )
 
 
-BASH = make("bash")
+BASH = make("bash", command="command")
 CALL = ToolCall("1", "bash", {"command": "rm -rf build"})
 
 
 def ask(terminal: Terminal, call: ToolCall = CALL, tool: Tool = BASH) -> Decision:
-    return Asker(terminal, cwd=Path("/work"))(call, tool, CancelToken())
+    return asker_at(terminal)(call, tool, CancelToken())
+
+
+def asker_at(terminal: Terminal) -> Asker:
+    return Asker(terminal, cwd=Path("/work"), settings=PolicySettings(folders=("/work",)))
 
 
 @pytest.mark.parametrize(
@@ -131,19 +139,26 @@ def test_the_question_shows_command_folder_and_what_always_would_cover(
     person: Person, terminal: Terminal
 ) -> None:
     person.answer("n")
-    ask(terminal, tool=make("bash", caution="it removes files"))
+    ask(terminal)
     assert person.read().startswith(
         "bash wants to run in /work:\n"
         "\n"
         "    rm -rf build\n"
         "\n"
-        "it removes files\n"
+        "why: rm isn't a command that is known to only read\n"
         "y  yes, once\n"
         "a  yes, for this session: exactly this command\n"
         "n  no\n"
         "w  no, with words for the model\n"
         "[y/a/n/w] n\n"
     )
+
+
+def test_a_grant_is_not_offered_where_it_would_not_hold(person: Person, terminal: Terminal) -> None:
+    person.answer("an")
+    assert not ask(terminal, tool=make("bash", caution="it leaves the sandbox")).allowed
+    assert "why: it leaves the sandbox\ny  yes, once\nn  no\n" in person.read()
+    assert "[y/n/w] n\n" in person.seen
 
 
 def test_hidden_characters_are_shown_and_nothing_is_cut(person: Person, terminal: Terminal) -> None:
@@ -183,7 +198,7 @@ def test_other_arguments_are_shown_whole(person: Person, terminal: Terminal) -> 
 def test_always_covers_the_identical_command_and_no_other(
     person: Person, terminal: Terminal
 ) -> None:
-    asker, token = Asker(terminal, cwd=Path("/work")), CancelToken()
+    asker, token = asker_at(terminal), CancelToken()
     person.answer("a")
     assert asker(CALL, BASH, token).allowed
     assert asker(ToolCall("2", "bash", dict(CALL.arguments)), BASH, token).allowed
@@ -273,19 +288,19 @@ def test_a_cancel_ends_the_question_from_outside(
         person.answer(keys)
     person.on("tell the model: " if keys else CUE, lambda: token.cancel("interrupt"))
     with pytest.raises(Cancelled) as cancelled:
-        Asker(terminal, cwd=Path("/work"))(CALL, BASH, token)
+        asker_at(terminal)(CALL, BASH, token)
     assert cancelled.value.reason == "interrupt"
     assert person.read().endswith("\n")
 
 
 def test_a_deadline_ends_it_too(terminal: Terminal) -> None:
     with pytest.raises(Cancelled) as cancelled:
-        Asker(terminal, cwd=Path("/work"))(CALL, BASH, CancelToken(timeout=0.05))
+        asker_at(terminal)(CALL, BASH, CancelToken(timeout=0.05))
     assert cancelled.value.reason == "deadline"
 
 
 def test_one_yes_is_enough_for_a_repeated_call(person: Person, terminal: Terminal) -> None:
-    asker, token = Asker(terminal, cwd=Path("/work")), CancelToken()
+    asker, token = asker_at(terminal), CancelToken()
     person.answer("y")
     assert asker.about_repeat(CALL, BASH, token).allowed
     assert asker(CALL, BASH, token).allowed

@@ -290,3 +290,22 @@ def test_a_terminal_without_utf8_gets_question_marks() -> None:
     reporter.on_text_delta("naïve 漢\n")
     reporter.flush()
     assert raw.getvalue() == b"na?ve ?\n"
+
+
+def test_a_plan_is_shown_whole_and_not_twice() -> None:
+    items = [{"text": f"step {n} of the plan", "status": "pending"} for n in range(12)]
+    call = ToolCall("1", "todo", {"items": items})
+    plan = "0 of 12 done\n" + "\n".join(f"[ ] step {n} of the plan" for n in range(12))
+
+    def tell(reporter: Reporter) -> None:
+        reporter.on_tool_call(call)
+        reporter.on_tool_result(call, ToolResult("1", plan))
+
+    assert lines(tell) == "* todo\n" + "".join(f"  {line}\n" for line in plan.split("\n"))
+
+
+def test_what_a_call_hides_is_spelled() -> None:
+    call = ToolCall("1", "bash", {"command": "ls \x1b[8m; x\u202e\u200b"})
+    assert lines(lambda reporter: reporter.on_tool_call(call)) == (
+        "* bash ls <U+001B>[8m; x<U+202E><U+200B>\n"
+    )

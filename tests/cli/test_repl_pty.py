@@ -140,7 +140,7 @@ def test_whole_lines_typed_ahead_are_entered_one_by_one(
     flavour: str, start: Start, model: Model
 ) -> None:
     with start(flavour) as terminal:
-        terminal.type("later true\r")
+        terminal.type("later touch x\r")
         terminal.wait_modes(termios.NOFLSH, True)
         terminal.type("one\rtwo\rthr")
         model.go.set()
@@ -343,7 +343,7 @@ def test_resizing(flavour: str, start: Start, model: Model) -> None:
         model.go.set()
         terminal.wait_for(USAGE)
         terminal.wait_for(PROMPT)
-        terminal.type("bash " + "echo " * 10 + "\r")
+        terminal.type("bash touch " + "words " * 10 + "\r")
         line = terminal.wait_for(r"^\* bash .*\.\.\.$")[0]
         assert len(line) == 40
         terminal.wait_for(CUE)
@@ -465,7 +465,7 @@ def test_a_closed_window_ends_it(flavour: str, state: str, start: Start) -> None
 @pytest.mark.parametrize("columns", [40, 200])
 def test_other_widths(flavour: str, columns: int, start: Start) -> None:
     with start(flavour, columns=columns) as terminal:
-        terminal.type("bash echo " + "wide " * 60 + "\r")
+        terminal.type("bash touch " + "wide " * 60 + "\r")
         line = terminal.wait_for(r"^\* bash .*\.\.\.$")[0]
         assert len(line) == columns
         terminal.wait_for(CUE)
@@ -483,5 +483,5 @@ def bring_to(state: str, terminal: Terminal) -> None:
         terminal.type("hold on\r")
         terminal.wait_for("^It begins$")
     if state == "question":
-        terminal.type("bash true\r")
+        terminal.type("bash touch x\r")
         terminal.wait_for(CUE)

@@ -122,9 +122,11 @@ def test_a_time_limit_that_no_clock_can_hold(seconds: float) -> None:
         settings(Flags(provider="vllm", timeout=seconds))
 
 
-def test_an_approval_mode_that_is_none() -> None:
-    with pytest.raises(ConfigError, match=r"approvals\.mode"):
-        settings(Flags(provider="vllm"), approve="yolo")
+def test_rules_are_words_and_a_line_that_is_more_is_refused() -> None:
+    found = settings(Flags(provider="vllm"), allow=("git  status", "pytest -k 'a b'"))
+    assert found.allow == (("git", "status"), ("pytest", "-k", "a b"))
+    with pytest.raises(ConfigError, match="a rule is the plain words"):
+        settings(Flags(provider="vllm"), deny=("rm; ls",))
 
 
 def test_the_effort_of_the_command_line_wins() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from claw.cli.trust import TrustedFolders, is_trusted, project_instructions
+from claw.cli.project import project_instructions
+from claw.cli.trust import TrustedFolders, is_trusted
 from claw.errors import ConfigError
 
 
@@ -56,7 +57,7 @@ def test_with_nobody_to_ask_it_is_not_trusted_and_stays_open(tmp_path: Path) -> 
     (tmp_path / "AGENTS.md").write_text("Obey.")
     trusted, [line] = is_trusted(tmp_path, folders, None)
     assert not trusted
-    assert "AGENTS.md is not read" in line
+    assert "AGENTS.md: not read" in line
     assert folders.answer(tmp_path) is None
 
 

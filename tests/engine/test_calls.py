@@ -179,20 +179,6 @@ def test_a_decision_that_ends_the_run_leaves_this_call_and_the_rest_unrun() -> N
     assert [r.is_error for r in results] == [False, True, True]
 
 
-def test_read_only_calls_that_stand_together_run_together_and_are_told_in_order() -> None:
-    meeting = threading.Barrier(3, timeout=30)
-
-    def read(name: str) -> str:
-        """Reads."""
-        meeting.wait()
-        return name
-
-    reading = tool(name="read", read_only=True)(read)
-    calls = calls_turn(*(("read", {"name": name}) for name in ("a", "b", "c")))
-    memory = play(calls, tools=[reading])
-    assert [r.content for r in memory.tool_results] == ["a", "b", "c"]
-
-
 def test_calls_that_write_run_one_after_the_other() -> None:
     running = threading.Lock()
 
@@ -205,17 +191,6 @@ def test_calls_that_write_run_one_after_the_other() -> None:
 
     calls = calls_turn(*(("write", {"name": str(n)}) for n in range(5)))
     assert [r.is_error for r in play(calls, tools=[write]).tool_results] == [False] * 5
-
-
-def test_more_reads_than_may_run_together_all_run() -> None:
-    reading = tool(name="read", read_only=True)(lambda: "")
-    assert reading.read_only
-    many = calls_turn(*(("echo_read", {"text": str(n)}) for n in range(20)))
-    echo_read = Tool(
-        "echo_read", "", echo.parameters, lambda args, ctx: args["text"], read_only=True
-    )
-    memory = play(many, tools=[echo_read])
-    assert [r.content for r in memory.tool_results] == [str(n) for n in range(20)]
 
 
 def test_every_call_has_its_own_copy_of_the_callers_context() -> None:
@@ -357,14 +332,6 @@ def test_tools_get_the_folder_and_an_environment_without_keys(tmp_path: Path) ->
     assert seen[0].env == {"PATH": "/bin", "OTHER": "c"}
 
 
-def test_the_third_identical_call_in_a_row_ends_the_run() -> None:
-    same = [tool_turn("echo", text="x")] * 5
-    memory = play(*same, tools=[echo])
-    assert memory.result is not None
-    assert (memory.result.status, memory.result.steps) == (RunStatus.LOOP, 3)
-    assert [r.is_error for r in memory.tool_results] == [False, False, True]
-
-
 @pytest.mark.parametrize("read_only", [False, True])
 def test_a_reply_that_is_a_loop_by_itself_ends_the_run_at_its_third_call(read_only: bool) -> None:
     tool = Tool("echo", "", echo.parameters, lambda args, ctx: args["text"], read_only=read_only)
@@ -465,29 +432,3 @@ def test_a_preview_that_finds_the_call_bound_to_fail_asks_nobody(tmp_path: Path)
     content, is_error = only_result(memory)
     assert is_error
     assert "not found" in content
-
-
-def test_calls_that_differ_are_no_loop() -> None:
-    turns = [tool_turn("echo", text=str(n % 2)) for n in range(8)]
-    memory = play(*turns, tools=[echo])
-    assert memory.result is not None
-    assert memory.result.status is RunStatus.COMPLETED
-
-
-def test_unusable_and_empty_arguments_count_as_repeats_too() -> None:
-    memory = play(*[tool_turn("echo")] * 5, tools=[echo])
-    assert memory.result is not None
-    assert memory.result.status is RunStatus.LOOP
-
-
-def test_whoever_is_asked_about_a_loop_may_let_it_go_on() -> None:
-    asked: list[ToolCall] = []
-
-    def on_repeat(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
-        asked.append(call)
-        return Decision(True)
-
-    memory = play(*[tool_turn("echo", text="x")] * 5, tools=[echo], on_repeat=on_repeat)
-    assert memory.result is not None
-    assert memory.result.status is RunStatus.COMPLETED
-    assert len(asked) == 1

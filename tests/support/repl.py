@@ -69,6 +69,9 @@ class Model:
     def _write(self, peer: Peer, request: Request, content: str) -> None:
         self._call(peer, request, "write_file", path="new.txt", content=content)
 
+    def _ask(self, peer: Peer, request: Request, question: str) -> None:
+        self._call(peer, request, "ask_user", question=question, options=["red", "blue"])
+
     def _evil(self, peer: Peer, request: Request, words: str) -> None:
         pieces = ("safe \x1b", "]52;c;cm0g", "LXJmIH4K\x07 words \x1b[2J\x9b6n\u202e!")
         reply(*pieces)(peer, request)

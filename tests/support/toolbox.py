@@ -94,5 +94,11 @@ class Toolbox:
         assert tool.caution is not None
         return tool.caution(arguments, self.context(name))
 
+    def protected(self, name: str, /, **arguments: Any) -> str | None:
+        tool = self.tools.get(name)
+        assert tool is not None
+        assert tool.protected is not None
+        return tool.protected(arguments, self.context(name))
+
     def close(self) -> None:
         self.session.close()

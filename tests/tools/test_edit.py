@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from typing import Any
 
@@ -91,6 +92,7 @@ def test_refusals_say_what_to_do(edits: list[Edit], words: str) -> None:
         (b"a\r\nb", edit("b", "b\nnew"), b"a\r\nb\r\nnew"),
         (b"a\nb\r\nc\n", edit("a\nb\nc", "A\nB"), b"A\nB\n"),
         (b"a\nb\r\nc\r\n", edit("b\nc", "B\nC"), b"a\nB\r\nC\r\n"),
+        (b"a\r\r\nb\r\r\n", edit("b", "c"), b"a\r\r\nc\r\r\n"),
         (b"a\rb\rc", edit("b", "B\nD"), b"a\rB\nD\rc"),
         (b"a\nb\n", edit("a\n", "a\r\n"), b"a\r\nb\n"),
         (b"a\r\nb\r\n", edit("a\r\n", "a\n"), b"a\nb\r\n"),
@@ -137,12 +139,75 @@ def test_a_crlf_file_is_edited_as_its_lf_twin_is(text: str, data: st.DataObject)
         assert edited(twin, change) == edited(text.encode(), change).replace(b"\n", ends)
 
 
-def refusal_of(data: bytes, change: Edit) -> str:
+def refusal_of(data: bytes, *edits: Edit) -> str:
     try:
-        edited(data, change)
+        edited(data, *edits)
     except ToolError as error:
         return error.message
     return ""
+
+
+def model(data: bytes, edits: list[Edit]) -> bytes | None:
+    """What the edits make of the file, in the simplest words; None where they are refused.
+
+    The file is a list of units: a byte each, but CR LF is one, and equal to LF.
+    """
+    for change in edits:
+        old, new = change["old_text"].encode(), change["new_text"].encode()
+        if not old or old == new or (not new.isascii() and not valid(data)):
+            return None
+        literal = b"\r" in old
+        units = units_of(data, literal)
+        wanted = units_of(old, literal)
+        at = [
+            i
+            for i in range(len(units) - len(wanted) + 1)
+            if [as_lf(u, literal) for u in units[i : i + len(wanted)]] == wanted
+        ]
+        if not at or (len(at) > 1 and not change.get("replace_all")):
+            return None
+        result: list[bytes] = []
+        done = 0
+        for i in at:
+            if i >= done:
+                result += [*units[done:i], with_ends(new, units, i, literal)]
+                done = i + len(wanted)
+        data = b"".join([*result, *units[done:]])
+    return data
+
+
+def units_of(data: bytes, literal: bool) -> list[bytes]:
+    return re.findall(rb"." if literal else rb"\r\n|.", data, re.DOTALL)
+
+
+def as_lf(unit: bytes, literal: bool) -> bytes:
+    return b"\n" if unit == b"\r\n" and not literal else unit
+
+
+def with_ends(new: bytes, units: list[bytes], at: int, literal: bool) -> bytes:
+    """The line end where the text goes in: the next one, at the end of the file the last."""
+    ends = [unit for unit in units[at:] + units[:at][::-1] if unit.endswith(b"\n")]
+    as_it_is = literal or b"\r" in new or not ends
+    return new if as_it_is else new.replace(b"\n", ends[0])
+
+
+def valid(data: bytes) -> bool:
+    return b"\xff" not in data
+
+
+texts = st.lists(st.sampled_from(["a", "b", "\n", "\n", "\r", "\r\n", "é"]), max_size=4).map(
+    "".join
+)
+files = st.lists(
+    st.sampled_from([b"a", b"b", b"aab", b"\n", b"\r\n", b"\r", "é".encode(), b"\xff"]), max_size=14
+).map(b"".join)
+changes = st.builds(edit, texts, texts, replace_all=st.booleans())
+
+
+@given(files, st.lists(changes, min_size=1, max_size=3))
+def test_edits_do_what_the_simplest_words_say(data: bytes, edits: list[Edit]) -> None:
+    found = None if refusal_of(data, *edits) else edited(data, *edits)
+    assert found == model(data, edits)
 
 
 def test_mode_and_link_stay(box: Toolbox) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from claw.cancel import CancelToken
 from claw.errors import Cancelled, ToolError
+from claw.tools.page import read_page
 from tests.support.toolbox import Toolbox
 
 
@@ -106,6 +109,22 @@ def test_a_huge_file_is_refused_without_reading_it(box: Toolbox) -> None:
     assert "1,000,000,000,000 bytes" in box.refusal("read_file", path="huge")
 
 
+@pytest.mark.parametrize("piece", [b"x" * 999 + b"\n", b"x" * 1000])
+def test_a_file_without_an_end_is_given_up(piece: bytes) -> None:
+    """Some files of /proc say that they have 0 bytes, and go on for ever."""
+
+    class Endless(io.RawIOBase):
+        def readable(self) -> bool:
+            return True
+
+        def readinto(self, buffer: Any) -> int:
+            buffer[:] = piece * (len(buffer) // 1000) + b"x" * (len(buffer) % 1000)
+            return len(buffer)
+
+    with pytest.raises(ToolError, match="200,000,000 bytes, too many"):
+        read_page(io.BufferedReader(Endless()), 1, None, CancelToken())
+
+
 def test_no_special_file_hangs(box: Toolbox) -> None:
     os.mkfifo(box.root / "pipe")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -139,7 +158,9 @@ def test_what_is_no_path_is_refused(box: Toolbox, path: str) -> None:
 def test_a_loop_of_links_is_told(box: Toolbox) -> None:
     (box.root / "a").symlink_to("b")
     (box.root / "b").symlink_to("a")
-    assert "can't read" in box.refusal("read_file", path="a")
+    assert "is a link that leads nowhere" in box.refusal("read_file", path="a")
+    assert "is a link that leads nowhere" in box.refusal("write_file", path="a", content="x")
+    assert (box.root / "a").is_symlink()
 
 
 def test_reading_heeds_its_token(box: Toolbox) -> None:

@@ -36,7 +36,8 @@ def box(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Toolbox]:
         ".git/config": b"os\n",
         "node_modules/m.js": b"os\n",
         ".hidden": b"os\n",
-        ".gitignore": b"*.txt\n",
+        "ignored/e.txt": b"os\n",
+        ".gitignore": b"ignored\n",
     }.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_bytes(content)
@@ -96,6 +97,32 @@ def test_results_are_bounded(box: Toolbox) -> None:
     assert max(map(len, lines)) < 500
 
 
+def test_many_files_are_searched_in_order_over_several_runs(box: Toolbox) -> None:
+    for number in range(3_000):
+        (box.root / f"{'long' * 20}-{number:04}").write_text("needle\n" if number % 20 else "x\n")
+    lines = box.text("search", pattern="needle").split("\n")
+    assert lines == [*sorted(lines[:-1]), "[stopped after 200 lines, there may be more: narrow it]"]
+    last = box.text("search", pattern="needle", glob="*-29?[0-9]").split("\n")
+    assert last == [f"{'long' * 20}-{n}:1: needle" for n in range(2900, 3000) if n % 20]
+
+
+def test_the_end_of_a_line_is_where_its_text_ends(box: Toolbox) -> None:
+    assert box.text("search", pattern="path$") == "a/c.py:2: # os.path"
+
+
+def test_text_in_another_encoding_is_passed_over(box: Toolbox) -> None:
+    (box.root / "wide.txt").write_text("import\n", encoding="utf-16")
+    assert "wide" not in box.text("search", pattern="import")
+
+
+def test_what_lies_outside_is_not_searched_through_links(box: Toolbox, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/f").write_text("secret\n")
+    (box.root / "folder").symlink_to(tmp_path / "out")
+    (box.root / "file").symlink_to(tmp_path / "out/f")
+    assert box.text("search", pattern="secret") == "no matches"
+
+
 def test_special_files_and_missing_ones(box: Toolbox) -> None:
     os.mkfifo(box.root / "pipe")
     assert "named pipe" in box.refusal("search", pattern="x", path="pipe")
@@ -116,3 +143,18 @@ def test_a_pattern_that_takes_for_ever_can_be_cancelled(tmp_path: Path) -> None:
     timer.join()
     box.close()
     assert gone_within(0.5, "(a+)+$")
+
+
+@pytest.mark.stress
+def test_a_hundred_thousand_files(box: Toolbox) -> None:
+    for number in range(1_000):
+        folder = box.root / f"p{number // 25}/m{number % 25}"
+        folder.mkdir(parents=True)
+        for name in range(100):
+            (folder / f"f{name}.py").write_text(f"import os\nreturn {number} * {name}\n")
+    began = time.monotonic()
+    assert "p39/ (2,500 files)" in box.text("list_files")
+    assert time.monotonic() - began < 4
+    began = time.monotonic()
+    assert box.text("search", pattern=r"return 999 \* 99$") == "p39/m24/f99.py:2: return 999 * 99"
+    assert time.monotonic() - began < 30

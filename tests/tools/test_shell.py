@@ -16,6 +16,7 @@ from claw.cancel import CancelToken
 from claw.errors import Cancelled
 from claw.tools.base import ToolOutput
 from claw.tools.groups import groups_in
+from claw.tools.shell import limit_of
 from tests.support.processes import alive, gone_within
 from tests.support.toolbox import Toolbox
 
@@ -151,6 +152,10 @@ def test_a_timeout_must_be_positive(box: Toolbox, timeout_s: float) -> None:
     assert "timeout_s must be" in box.refusal("bash", command="true", timeout_s=timeout_s)
 
 
+def test_a_command_gets_two_minutes_unless_the_model_asks_for_up_to_ten() -> None:
+    assert [limit_of(wish) for wish in (None, 3, 599, 601, 1e9)] == [120, 3, 599, 600, 600]
+
+
 def test_the_runs_deadline_ends_a_command_too(box: Toolbox) -> None:
     result = box.call("bash", CancelToken(timeout=0.2), command="sleep 400.17")
     assert result.content.startswith("interrupted after 0.2 s")
@@ -184,6 +189,7 @@ def test_cancel_is_answered_at_once_when_the_command_dies_on_term(box: Toolbox) 
         "setsid sleep 400.19 & echo go; sleep 400.19",
         "(trap '' TERM; exec setsid sleep 400.19) >/dev/null & echo go; sleep 400.19",
         "(trap : TERM; setsid bash -c 'while :; do sleep 400.19; done' &) & echo go; sleep 400.19",
+        "trap '' TERM; setsid bash -c 'while :; do sleep 400.19; done' & echo go; sleep 400.19; :",
     ],
 )
 def test_hostile_children_are_ended_soon(box: Toolbox, command: str) -> None:
@@ -258,34 +264,6 @@ def test_output_and_errors_come_in_the_order_they_were_written(box: Toolbox) -> 
 
 
 @pytest.mark.stress
-def test_a_gigabyte_of_output_leaves_memory_flat(box: Toolbox) -> None:
-    before = peak_kb()
-    began = time.monotonic()
-    text = box.text(
-        "bash", command="echo first; head -c 1000000000 /dev/zero | tr '\\0' x; echo; echo last"
-    )
-    assert time.monotonic() - began < 60
-    assert text.splitlines()[1] == "first"
-    assert text.endswith("last\n")
-    assert len(text.encode()) < 50_000
-    assert "its first 100,000,000 bytes" in text
-    assert peak_kb() - before < 64_000
-
-
-@pytest.mark.stress
-def test_random_output_is_bounded_too(box: Toolbox) -> None:
-    text = box.text("bash", command="head -c 50000000 /dev/urandom")
-    assert len(text.encode()) < 50_000
-
-
-@pytest.mark.stress
-def test_a_thousand_calls_leave_nothing(box: Toolbox) -> None:
-    for number in range(1000):
-        assert box.text("bash", command=f"echo {number}").endswith(f"\n{number}\n")
-    assert threading.active_count() <= 2
-
-
-@pytest.mark.stress
 def test_two_hundred_cancels(box: Toolbox) -> None:
     latencies = sorted(
         cancelled_after(box, "echo go; sleep 400.22", ready="go")[1] for _ in range(200)
@@ -303,8 +281,3 @@ def test_cancels_at_random_instants(box: Toolbox) -> None:
         with suppress(Cancelled):
             box.call("bash", token, command="echo x; sleep 0.008; echo y")
         timer.join()
-
-
-def peak_kb() -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))

@@ -1,0 +1,156 @@
+"""Sandbox: how a command is kept inside, and what that doesn't stop. Bounds: what inside means."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from claw.tools.sandbox.guarded import GuardedPath
+from claw.values import frozen
+
+TEMP = Path("/tmp")
+# What programs say when the system refuses them something; only a guess at the sandbox.
+REFUSALS = (
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+    "Device or resource busy",
+    "Network is unreachable",
+    "Connection refused",
+    "Failed to connect",
+    "Could not resolve host",
+    "Temporary failure in name resolution",
+    "Name or service not known",
+    "EROFS",
+    "EACCES",
+    "EPERM",
+    "EAI_AGAIN",
+    "ENETUNREACH",
+    "ECONNREFUSED",
+)
+
+
+@frozen
+class Bounds:
+    """What confined commands may do, in real paths.
+
+    roots: the folders they may write in, the workspace first. net: they may use the network.
+    own_folders: where claw keeps its settings and state. path: the folders programs are looked for
+    in. runtime_dir: where the user's services have their sockets.
+    """
+
+    roots: tuple[Path, ...]
+    net: bool = False
+    own_folders: tuple[Path, ...] = ()
+    path: tuple[Path, ...] = ()
+    runtime_dir: Path | None = None
+
+    @classmethod
+    def of(
+        cls,
+        workspace: Path,
+        add_dirs: Iterable[Path],
+        own_folders: Iterable[Path],
+        environ: Mapping[str, str],
+        *,
+        net: bool,
+    ) -> Bounds:
+        runtime_dir = environ.get("XDG_RUNTIME_DIR")
+        folders = [Path(name) for name in environ.get("PATH", "").split(":")]
+        return cls(
+            roots=tuple(each.resolve() for each in (workspace, *add_dirs)),
+            net=net,
+            own_folders=tuple(each.resolve() for each in own_folders),
+            path=tuple(folder for folder in folders if folder.is_absolute()),
+            runtime_dir=Path(runtime_dir).resolve() if runtime_dir else None,
+        )
+
+    def hold(self, path: Path) -> bool:
+        """Whether commands may write there."""
+        return any(path.is_relative_to(root) for root in self.roots)
+
+
+class Sandbox(ABC):
+    """One way to run commands. Immutable; any thread may ask it.
+
+    name: "bubblewrap", "landlock" or "none". full: no network and no writes but inside, so that
+    commands may run unasked where edits may.
+    """
+
+    name: str
+    full: bool = False
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the kernel holds commands back at all."""
+        return self.name != "none"
+
+    @abstractmethod
+    def command(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        *,
+        temp: Path | None = None,
+        readable: Iterable[Path] = (),
+        guarded: Iterable[GuardedPath] | None = None,
+    ) -> list[str]:
+        """The program that runs `argv` inside; it keeps environment, pipes and exit code.
+
+        temp: the commands' own folder for temporary files, TMPDIR inside. readable: folders among
+        the temporary files of others that they shall see. guarded: what `guarded()` gave a moment
+        ago, which may take some milliseconds to find out.
+        """
+
+    @abstractmethod
+    def about(self) -> str:
+        """One line for people: which it is, what it stops and what not."""
+
+    def guarded(self) -> list[GuardedPath]:
+        """What commands leave as it is, inside too; as things are now."""
+        return []
+
+    def holds(self, path: GuardedPath) -> bool:
+        """Whether the kernel sees to it; what it doesn't hold is compared after a command."""
+        return False
+
+    def allowance(self, temp: Path | None) -> str:
+        """What commands may do, for the model."""
+        return "commands may do all that the user may"
+
+
+class NoSandbox(Sandbox):
+    """Commands run as they are; `why` says so for people."""
+
+    name = "none"
+
+    def __init__(self, why: str = "sandbox off: commands run with all your rights") -> None:
+        self._why = why
+
+    def command(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        *,
+        temp: Path | None = None,
+        readable: Iterable[Path] = (),
+        guarded: Iterable[GuardedPath] | None = None,
+    ) -> list[str]:
+        return list(argv)
+
+    def about(self) -> str:
+        return self._why
+
+
+def allowance_of(bounds: Bounds, temp: Path | None) -> str:
+    """The words for the bounds of a sandbox in force."""
+    own = "$TMPDIR" if temp is None else f"$TMPDIR ({temp})"
+    places = ", ".join(map(str, bounds.roots))
+    net = "may use the network" if bounds.net else "have no network"
+    return f"commands write only in {places} and {own}, and {net}"
+
+
+def looks_refused(output: str) -> bool:
+    """Whether the output of a failed command reads as if the system had refused something."""
+    return any(words in output for words in REFUSALS)

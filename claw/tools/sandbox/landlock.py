@@ -1,0 +1,108 @@
+"""Landlock: rights that a process gives up for itself, through the program in confine.py."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from claw.tools.sandbox.base import Bounds, Sandbox, allowance_of
+from claw.tools.sandbox.guarded import GuardedPath, guarded_in
+from claw.tools.sandbox.probe import try_out
+from claw.values import frozen
+
+ABI_WITH_TRUNCATE = 3
+ABI_WITH_TCP = 4
+ABI_WITH_SCOPES = 6
+PROGRAM = Path(__file__).with_name("confine.py")
+NOWHERE = "/dev/null"  # in place of a temporary folder where there is none
+
+
+@frozen
+class Start:
+    """How confine.py is started; `program` is its text, as it was before any command ran."""
+
+    python: Path
+    program: str
+    bounds: Bounds
+
+    def command(self, argv: Sequence[str], temp: Path | None) -> list[str]:
+        net = "net" if self.bounds.net else "no-net"
+        words = [net, str(temp or NOWHERE), *map(str, self.bounds.roots), "--", *argv]
+        return [str(self.python), "-I", "-S", "-c", self.program, *words]
+
+
+class Landlock(Sandbox):
+    """Commands started through confine.py by the Python at `python`. It is never `full`: it
+    doesn't stop changes of modes, owners and times outside.
+
+    abi: the version of the kernel's Landlock. sockets_closed: seccomp refuses them, UDP included.
+    instead: why bubblewrap is not used.
+    """
+
+    name = "landlock"
+
+    def __init__(self, start: Start, abi: int, *, sockets_closed: bool, instead: str = "") -> None:
+        self._start = start
+        self._bounds = start.bounds
+        self._abi = abi
+        self._sockets_closed = sockets_closed
+        self._instead = instead
+
+    def command(
+        self,
+        argv: Sequence[str],
+        cwd: Path,
+        *,
+        temp: Path | None = None,
+        readable: Iterable[Path] = (),
+        guarded: Iterable[GuardedPath] | None = None,
+    ) -> list[str]:
+        return self._start.command(argv, temp)
+
+    def about(self) -> str:
+        net = "with the network" if self._bounds.net else "without network"
+        why = f" ({self._instead})" if self._instead else ""
+        return (
+            f"sandbox: Landlock{why}; commands write only in the workspace, added folders and a "
+            f"temporary folder of their own, {net}; it doesn't stop {self._gaps()}, and they can "
+            "read all that you can"
+        )
+
+    def guarded(self) -> list[GuardedPath]:
+        return guarded_in(self._bounds.roots, self._bounds.own_folders)
+
+    # `holds` none of them: Landlock's rules only add rights, so nothing can be taken out of a root.
+
+    def allowance(self, temp: Path | None) -> str:
+        no_loopback = "; connections to this machine itself are refused too"
+        return allowance_of(self._bounds, temp) + no_loopback * (not self._bounds.net)
+
+    def _gaps(self) -> str:
+        """What an attacker inside could still do."""
+        gaps = ["changes of mode, owner and time on files outside"]
+        if not self._sockets_closed:
+            gaps.append("sockets of other programs")
+        if not self._sockets_closed and not self._bounds.net:
+            gaps.append("UDP" if self._abi >= ABI_WITH_TCP else "the network")
+        if self._abi < ABI_WITH_SCOPES:
+            gaps.append("signals to your other programs")
+        if self._abi < ABI_WITH_TRUNCATE:
+            gaps.append("emptying files outside")
+        return ", ".join(gaps)
+
+
+def find_landlock(bounds: Bounds, environ: Mapping[str, str], instead: str = "") -> Landlock | str:
+    """The sandbox, tried once, or why it can't be had."""
+    if sys.platform != "linux":
+        return "Landlock is Linux's alone"
+    # Of a virtual environment the Python beneath it: a `.venv` in the workspace is writable.
+    python = Path(sys.executable).resolve()
+    if not sys.executable or bounds.hold(python):
+        return "Landlock needs a Python outside the folders that commands may write in"
+    start = Start(python, PROGRAM.read_text(), bounds)
+    trial = try_out(start.command((), None), environ)
+    if trial.refusal is not None:
+        return trial.refusal
+    abi, _, sockets = trial.said.partition(" ")
+    return Landlock(start, int(abi), sockets_closed=sockets == "closed", instead=instead)
