@@ -52,8 +52,8 @@ class RunResult:
     text: the last assistant message's text; with the parts before it where the server paused the
     answer. partial_text: what was shown of a reply that never became whole, and so isn't part of
     the conversation. usage: all steps added up, and of a reply that never became whole as much as
-    the server had told. session: the id of the session, where it has one. cost stays None unless
-    the caller knows it.
+    the server had told; summaries and sub-agents included. cost: US dollars for that, None where it
+    isn't known. session: the id of the session, where it has one.
     """
 
     status: RunStatus
@@ -99,6 +99,27 @@ class RunResult:
         values["tool_calls"] = tuple(CallSummary(**call) for call in values["tool_calls"])
         values["error"] = None if error is None else ClawError.from_dict(error)
         return cls(**values)
+
+
+@frozen
+class Totals:
+    """Runs added up. cost: US dollars of those whose cost is known; `unpriced` counts the others
+    that took tokens."""
+
+    turns: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def plus(self, usage: Usage, cost: float | None) -> Totals:
+        """With one more run."""
+        unpriced = cost is None and usage != Usage()
+        return Totals(
+            self.turns + 1,
+            self.usage + usage,
+            round(self.cost + (cost or 0), 6),
+            self.unpriced + unpriced,
+        )
 
 
 def _error_dict(error: ClawError) -> dict[str, Any]:

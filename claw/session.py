@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from claw.errors import HistoryError
 from claw.messages import Block, Message, ToolCall, ToolResult
-from claw.results import RunResult
+from claw.results import RunResult, Totals
 
 UNKNOWN_OUTCOME = "unknown outcome: interrupted while it ran"
 NOT_RUN = "not run: the turn was cancelled"
@@ -32,14 +32,15 @@ class Session:
     """A history in memory, and what the tools of its calls remember. In one run at a time.
 
     `messages`: an earlier history; one that breaks the invariants is repaired, and `notices` says
-    how (the next run tells them). `id`: what names it where it is kept; None: it isn't. As a
-    context manager it closes itself.
+    how (the next run tells them). `id`: what names it where it is kept; None: it isn't. `totals`:
+    what its runs took so far. As a context manager it closes itself.
     """
 
     id: str | None = None
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         repaired, self.notices = repair(list(messages))
+        self.totals = Totals()
         self._messages = repaired
         self._started: set[str] = set()
         self._ended: dict[str, ToolResult] = {}
@@ -89,6 +90,7 @@ class Session:
     def run_ended(self, result: RunResult) -> list[str]:
         """Told by the engine at the end of each run, on its thread, before the session is free
         for the next one. Returns lines for the user. Contract: doesn't raise."""
+        self.totals = self.totals.plus(result.usage, result.cost)
         return []
 
     def compact(self, head: Sequence[Message], *, kept: int) -> None:

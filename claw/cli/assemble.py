@@ -10,6 +10,7 @@ from pathlib import Path
 from claw.approval import Approver
 from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
+from claw.cli.failures import tell
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
@@ -26,6 +27,7 @@ from claw.providers.fallback import Choice, FallbackProvider
 from claw.providers.http_provider import HTTPProvider
 from claw.reporter import Reporter
 from claw.session import Session
+from claw.store import SessionStore
 from claw.tools import coding_tools
 from claw.tools.ask_user import AskUser, ask_user_tool
 from claw.tools.base import Tool, ToolRegistry
@@ -56,6 +58,7 @@ class Workbench:
     fallbacks: tuple[Choice, ...] = ()
     sandbox: Sandbox = field(default_factory=NoSandbox)
     session: Session = field(default_factory=Session)
+    store: SessionStore | None = None
 
     def new_engine(
         self, approver: Approver, reporter: Reporter, on_repeat: Approver | None = None
@@ -73,6 +76,8 @@ class Workbench:
             env=self.env,
             max_steps=settings.max_steps,
             max_tokens=settings.max_output_tokens,
+            price=settings.prices,
+            budget=settings.budget,
         )
 
     @property
@@ -98,6 +103,11 @@ class Workbench:
         provider = with_fallbacks(settings.server, asked, self.fallbacks)
         return replace(self, settings=settings, provider=provider)
 
+    def with_session(self, session: Session) -> Workbench:
+        """The same bench with another session; this one's is closed."""
+        self.session.close()
+        return replace(self, session=session)
+
     def kill_commands(self) -> None:
         """KILL to every command of the session that still runs. From any thread; doesn't block."""
         groups_in(self.session.state(SHELL_FAMILY)).kill_all()
@@ -106,6 +116,8 @@ class Workbench:
         """Ends what the session's tools left running, and lets go of the connections."""
         with closing(self.provider):
             self.session.close()
+        for line in self.session.take_notices():
+            tell(line)
 
 
 def assemble(
@@ -135,6 +147,8 @@ def assemble(
     asked = provider_for(settings.server, key, settings.effort)
     provider = with_fallbacks(settings.server, asked, fallbacks)
     set_up_logs(secrets=provider.secrets, verbose=settings.verbose, log_file=flags.log_file)
+    store = SessionStore(places.sessions, secrets=provider.secrets)
+    session = _session(flags, store, settings)
     own_folders = (places.config, places.state)
     sandbox = find_sandbox(
         settings.sandbox,
@@ -152,7 +166,6 @@ def assemble(
         places=places,
         provider=provider,
         tools=tools,
-        sandbox=sandbox,
         system=system_prompt(
             settings.cwd,
             tools,
@@ -164,7 +177,26 @@ def assemble(
         notices=(*config.warnings, *notices, *more),
         key=key,
         fallbacks=fallbacks,
+        sandbox=sandbox,
+        session=session,
+        store=None if flags.no_session else store,
     )
+
+
+def _session(flags: Flags, store: SessionStore, settings: Settings) -> Session:
+    """The session that the user wishes to go on with, or a new one."""
+    if flags.no_session:
+        if flags.resume or flags.go_on:
+            raise ConfigError(
+                "--no-session keeps nothing: --resume and --continue don't go with it"
+            )
+        return Session()
+    if flags.resume:
+        return store.open(flags.resume)
+    last = store.latest(settings.cwd) if flags.go_on else None
+    if flags.go_on and last is None:
+        raise ConfigError(f"there is no session of {settings.cwd} to go on with")
+    return store.open(last.id) if last else store.new(settings.cwd, settings.model)
 
 
 def _tools(

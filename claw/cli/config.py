@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields, replace
 from pathlib import Path
@@ -9,10 +10,16 @@ from typing import Any, TypeAlias
 
 from claw.cli.places import open_plain
 from claw.errors import ConfigError
+from claw.pricing import Budget, Price, parse_budget
 from claw.providers.effort import LEVELS, STYLE_OF_DIALECT, STYLES
 from claw.providers.presets import PRESETS, Preset
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.values import frozen
+
+
+class Amount(float):
+    """The kind of a number that may be 0."""
+
 
 Kind: TypeAlias = type | tuple[str, ...]
 """What a setting may hold: a value of a type, or one of these texts."""
@@ -21,6 +28,7 @@ KINDS: Mapping[type, str] = {
     str: "a text in quotes",
     int: "a whole number over 0",
     float: "a number over 0",
+    Amount: "a number, 0 or more",
     bool: "true or false",
     list: "a list of texts",
     dict: "a table",
@@ -38,6 +46,7 @@ TOP: Mapping[str, Kind] = {
     "sandbox": dict,
     "limits": dict,
     "presets": dict,
+    "prices": dict,
 }
 APPROVALS: Mapping[str, Kind] = {
     "mode": ("ask", "edits", "all", "none"),
@@ -49,7 +58,7 @@ SANDBOX: Mapping[str, Kind] = {
     "net": bool,
     "add_dirs": list,
 }
-LIMITS: Mapping[str, Kind] = {"max_steps": int, "timeout": float}
+LIMITS: Mapping[str, Kind] = {"max_steps": int, "timeout": float, "budget": str}
 PRESET: Mapping[str, Kind] = {
     "base_url": str,
     "key_variable": str,
@@ -62,6 +71,7 @@ QUIRKS: Mapping[str, Kind] = {
     "effort": tuple(STYLES),
     "max_tokens_field": ("max_tokens", "max_completion_tokens"),
 }
+PRICE: Mapping[str, Kind] = dict.fromkeys(("input", "output", "cached", "cache_write"), Amount)
 
 
 @frozen
@@ -94,7 +104,9 @@ class UserConfig:
     add_dirs: tuple[str, ...] = ()
     max_steps: int | None = None
     timeout: float | None = None
+    budget: Budget | None = None
     presets: Mapping[str, PresetTable] = field(default_factory=dict)
+    prices: Mapping[str, Price] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -149,7 +161,9 @@ def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:
         add_dirs=tuple(sandbox.get("add_dirs", ())),
         max_steps=limits.get("max_steps"),
         timeout=limits.get("timeout"),
+        budget=_budget(reader, limits.get("budget", "")),
         presets=presets,
+        prices={name: _price(reader, name, data) for name, data in top.get("prices", {}).items()},
         warnings=tuple(reader.warnings),
     )
 
@@ -171,6 +185,21 @@ def _preset(reader: _Reader, name: str, data: Any) -> PresetTable:
         quirks=replace(known.quirks if dialect == known.dialect else NO_QUIRKS, **quirks),
     )
     return PresetTable(preset, table.get("key_command", ""), own_url)
+
+
+def _budget(reader: _Reader, words: str) -> Budget | None:
+    return parse_budget(words, f"{reader.file}: limits.budget") if words else None
+
+
+def _price(reader: _Reader, name: str, data: Any) -> Price:
+    """In US dollars per million tokens."""
+    table = reader.table(data, PRICE, f"prices.{name}")
+    if not {"input", "output"} <= table.keys():
+        raise ConfigError(
+            f"{reader.file}: prices.{name} needs `input` and `output`, in dollars per million "
+            'tokens; a name with a dot goes in quotes: [prices."gpt-4.1"]'
+        )
+    return Price(**table)
 
 
 class _Reader:
@@ -207,6 +236,8 @@ def _is(value: Any, kind: Kind) -> bool:
         return value in kind
     if kind is list:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if kind is Amount:
+        return type(value) in (int, float) and 0 <= value < math.inf
     if kind in (int, float):
         numbers = (int,) if kind is int else (int, float)
         return isinstance(value, numbers) and not isinstance(value, bool) and value > 0

@@ -61,7 +61,15 @@ OPTIONS = (
         metavar="SECONDS",
         help="The time a turn may take.",
     ),
+    click.option(
+        "--budget", metavar="AMOUNT", help="Tokens or money a turn may take: 50k, 1.5m, 0.50usd."
+    ),
     click.option("--max-output-tokens", type=click.IntRange(min=1), help="The limit of one reply."),
+    click.option(
+        "--continue", "-c", "go_on", is_flag=True, help="Go on with this folder's last session."
+    ),
+    click.option("--resume", metavar="ID", help="Go on with this session; the id's start will do."),
+    click.option("--no-session", is_flag=True, help="Keep nothing of this conversation on disk."),
     click.option("--system-file", metavar="FILE", help="A system prompt in place of claw's own."),
     click.option("--log-file", metavar="FILE", help="Where to write claw's log."),
     click.option("--verbose", is_flag=True, help="Show tracebacks."),

@@ -33,6 +33,10 @@ class Places:
     def history_file(self) -> Path:
         return self.state / "prompt_history"
 
+    @property
+    def sessions(self) -> Path:
+        return self.state / "sessions"
+
     def make_state(self) -> Path:
         """The state folder, made if it isn't there, for the user's eyes only."""
         return private_folder(self.state)

@@ -11,6 +11,7 @@ from claw.cli.columns import cut
 from claw.cli.failures import CANCEL_WORDS
 from claw.cli.style import Paint, plain
 from claw.cli.tool_lines import WHOLE, call_line, result_lines
+from claw.cli.usage_words import usage_words
 from claw.cli.visible import TerminalFilter, shown
 from claw.engine.task import TASK
 from claw.events import Retrying, RunResult, RunStatus
@@ -23,7 +24,7 @@ ENDINGS = {
     RunStatus.TRUNCATED: "the answer was cut short by the output limit; `continue` asks for more",
     RunStatus.REFUSED: "the model or its filter refused to answer",
     RunStatus.MAX_STEPS: "stopped: the limit of steps is reached (--max-steps)",
-    RunStatus.BUDGET: "stopped: the budget is used up",
+    RunStatus.BUDGET: "stopped: the budget (--budget) is used up; `continue` brings a new one",
     RunStatus.DEADLINE: "stopped: the time is up (--timeout)",
     RunStatus.LOOP: "stopped: the model made the same call three times in a row",
 }
@@ -211,12 +212,3 @@ def ending_words(result: RunResult) -> str:
     if result.status is RunStatus.CANCELLED:
         return CANCEL_WORDS.get(result.cancel_reason or "", "cancelled")
     return ENDINGS.get(result.status, "")
-
-
-def usage_words(result: RunResult) -> str:
-    """`2 steps, 1,234 tokens in, 56 out, 3.2 s`, as far as the server told."""
-    usage = result.usage
-    words = ["1 step" if result.steps == 1 else f"{result.steps} steps"]
-    if usage.input_tokens or usage.output_tokens:
-        words.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
-    return ", ".join([*words, f"{result.duration_s:.1f} s"])

@@ -15,6 +15,7 @@ from claw.cli.prompt import best_prompt, continued
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
 from claw.cli.slash import FILES_FAMILY, State, is_command, run_command
+from claw.cli.steering import Steering
 from claw.cli.terminal import CTRL_C, Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import shown
@@ -71,7 +72,9 @@ class Repl:
             verbose=settings.verbose,
         )
         engine = bench.new_engine(asker, reporter, on_repeat=asker.about_repeat)
+        engine.steering = self._steering = Steering(terminal, reporter)
         self._state = State(bench, engine, _say, asker)
+        self._given_back = ""
         self._interrupted_at = 0.0
 
     def run(self) -> int:
@@ -105,9 +108,11 @@ class Repl:
             _say(self._state.bench.sandbox.about())
 
     def _line(self, prompt: str) -> str:
-        """What was typed ahead counts as typed: whole lines are entered, the rest is shown."""
+        """What was typed ahead counts as typed: whole lines are entered, the rest is shown, behind
+        what a turn gave back."""
         with self._prompt.modes():
             typed, key = self._terminal.take_typed_ahead()
+            typed, self._given_back = self._given_back + typed, ""
             if not key:
                 return self._prompt.read(prompt, typed)
         _say(prompt + typed)
@@ -126,24 +131,24 @@ class Repl:
         except KeyboardInterrupt:
             _say("\n[left at once: what was going on may end a moment later]")
             return
+        finally:
+            cancelled = token.reason == "interrupt"
+            self._given_back = self._steering.give_back(bench.session, cancelled=cancelled)
         if ending.signal in ENDING:
             raise SystemExit(ending.exit_code)
 
     def _run(self, prompt: str, token: CancelToken) -> None:
         """A failure is a line, and not the end of the conversation."""
         state = self._state
-        state.turns += 1
         undo_in(state.bench.session.state(FILES_FAMILY)).new_turn()
         if state.planning:
             prompt = f"{PLANNING}\n\n{prompt}"
         try:
-            result = state.engine.run(state.bench.session, prompt, cancel=token)
+            state.engine.run(state.bench.session, prompt, cancel=token)
         except Exception as error:
             if state.bench.settings.verbose:
                 failures.show_traceback()
             failures.tell(failures.as_claw_error(error).message)
-        else:
-            state.usage += result.usage
 
     def _second_interrupt(self) -> bool:
         """Whether this Ctrl-C at the prompt came within 2 s of the one before."""

@@ -8,13 +8,13 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from claw.cli.columns import cut
 from claw.cli.failures import tell
-from claw.cli.places import Places, find_places
+from claw.cli.places import find_places
 from claw.cli.style import plain
 from claw.cli.tool_lines import call_line, result_lines
 from claw.cli.visible import shown
@@ -27,14 +27,14 @@ NARROW = 110  # columns below which a list has no room for whole ids
 ENDLESS = 10_000  # columns of a file
 
 
-def session_store(places: Places, secrets: Iterable[str] = ()) -> SessionStore:
-    """The user's sessions; `secrets` are masked in what is written."""
-    return SessionStore(places.state / "sessions", secrets=secrets)
+def user_sessions() -> SessionStore:
+    """The sessions of this user, to look at."""
+    return SessionStore(find_places(os.environ).sessions)
 
 
 def list_sessions(*, as_json: bool = False, search: str = "") -> int:
     """Prints a session a line, the last used first; with `search`, those where it was said."""
-    store = session_store(find_places(os.environ))
+    store = user_sessions()
     titles: dict[SessionInfo, str]
     if search:
         titles = {}
@@ -55,7 +55,7 @@ def list_sessions(*, as_json: bool = False, search: str = "") -> int:
 
 def show_session(prefix: str) -> int:
     """Prints a conversation as it stood on the terminal, long results shortened."""
-    replayed = session_store(find_places(os.environ)).load(prefix)
+    replayed = user_sessions().load(prefix)
     for line in replayed.notices():
         tell(shown(line))
     width = _width()
@@ -68,7 +68,7 @@ def show_session(prefix: str) -> int:
 
 def remove_sessions(prefixes: Sequence[str], *, sure: bool = False) -> int:
     """Removes sessions, each by its id or the beginning of it. Asks before, unless `sure`."""
-    store = session_store(find_places(os.environ))
+    store = user_sessions()
     infos = [store.find(prefix) for prefix in prefixes]
     if not sure and not _agreed(infos):
         return 0
@@ -79,7 +79,7 @@ def remove_sessions(prefixes: Sequence[str], *, sure: bool = False) -> int:
 
 def export_session(prefix: str, form: Form, to: str = "") -> int:
     """Writes a conversation to standard output, or to a new file for the user's eyes only."""
-    pieces = session_store(find_places(os.environ)).export(prefix, form)
+    pieces = user_sessions().export(prefix, form)
     if not to:
         for piece in pieces:
             sys.stdout.write(piece.encode("utf-8", "replace").decode())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from claw.cli.config import PresetTable, UserConfig
 from claw.cli.keys import KeySource
+from claw.cli.prices import prices_of
 from claw.cli.servers import (
     Server,
     Setting,
@@ -19,6 +20,7 @@ from claw.cli.servers import (
     url_and_key,
 )
 from claw.errors import ConfigError
+from claw.pricing import Budget, Price, PriceList, parse_budget
 from claw.providers.presets import GENERIC, Preset
 from claw.values import frozen
 
@@ -44,6 +46,10 @@ class Flags:
     max_steps: int | None = None
     timeout: float | None = None
     max_output_tokens: int | None = None
+    budget: str = ""
+    go_on: bool = False
+    resume: str = ""
+    no_session: bool = False
     system_file: str = ""
     log_file: str = ""
     output: str = "text"
@@ -72,6 +78,8 @@ class Settings:
     max_steps: int = DEFAULT_MAX_STEPS
     timeout: float | None = None
     max_output_tokens: int | None = None
+    budget: Budget | None = None
+    own_prices: Mapping[str, Price] = field(default_factory=dict)
     system_file: str = ""
     tools: tuple[str, ...] = ()
     verbose: bool = False
@@ -83,6 +91,11 @@ class Settings:
     def server(self) -> Server:
         """The chosen server, without the fallbacks."""
         return Server(self.preset, self.model, self.base_url, self.key)
+
+    @property
+    def prices(self) -> PriceList:
+        """What the models cost that may answer."""
+        return prices_of((self.server, *self.fallbacks), self.own_prices)
 
 
 class NothingSet(ConfigError):
@@ -121,6 +134,8 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
         max_steps=flags.max_steps or config.max_steps or DEFAULT_MAX_STEPS,
         timeout=_seconds(flags.timeout or config.timeout),
         max_output_tokens=flags.max_output_tokens,
+        budget=parse_budget(flags.budget, "--budget") if flags.budget else config.budget,
+        own_prices=config.prices,
         system_file=flags.system_file,
         tools=config.tools,
         verbose=flags.verbose,

@@ -57,5 +57,17 @@ def _rows(settings: Settings, config: UserConfig) -> list[tuple[str, str, str]]:
         *(("add_dir", str(folder), "") for folder in settings.add_dirs),
         ("max_steps", str(settings.max_steps), ""),
         ("timeout", timeout, ""),
+        ("budget", str(settings.budget or "none"), ""),
+        *_price_rows(settings),
         *(("tool", name, "config.toml") for name in config.tools),
     ]
+
+
+def _price_rows(settings: Settings) -> list[tuple[str, str, str]]:
+    """What each model costs, by the table or by the user's own word."""
+    rows = []
+    for name, price in settings.prices.models:
+        told = "not known" if price is None else f"${price.input:g} in, ${price.output:g} out"
+        own = "config.toml" if name in settings.own_prices else ""
+        rows.append(("price", f"{name}: {told}", own))
+    return rows if settings.model else []

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from shutil import get_terminal_size
 from typing import TypeAlias
 
 from claw.cli.ask import Asker
 from claw.cli.assemble import Workbench, reading_tools
 from claw.cli.columns import cut
+from claw.cli.usage_words import totals_words
 from claw.cli.visible import shown, visible
 from claw.engine import Engine
-from claw.messages import Usage
+from claw.engine.budget import check_budget
 from claw.tools.base import ToolRegistry
 from claw.tools.undo import undo_in
 from claw.values import frozen
@@ -22,20 +23,19 @@ GO = "Go ahead and do it."
 KEYS_HELP = (
     "Enter sends; a backslash before it begins a new line instead. A paste is kept as one.\n"
     "Ctrl-C ends the turn; at the prompt it clears the line, and twice it leaves.\n"
-    "Ctrl-D leaves. What you type during a turn waits for the next prompt."
+    "Ctrl-D leaves. What you type during a turn goes to the model at its next step; a command\n"
+    "waits for the prompt. Ctrl-C brings back into the prompt what wasn't answered yet."
 )
 
 
 @dataclass
 class State:
-    """What the commands look at and change. `usage` is that of all turns since the start."""
+    """What the commands look at and change."""
 
     bench: Workbench
     engine: Engine
     say: Callable[[str], None]
     asker: Asker
-    usage: Usage = field(default_factory=Usage)
-    turns: int = 0
     over: bool = False
     prompt: str = ""  # what a command asks the model, right after it
 
@@ -88,8 +88,9 @@ def _clear(state: State, argument: str) -> None:
 def _model(state: State, argument: str) -> None:
     if argument:
         bench = state.bench.with_model(argument)
+        check_budget(bench.settings.budget, bench.settings.prices)
         state.bench.provider.close()  # its idle connections
-        state.engine.provider = bench.provider
+        state.engine.provider, state.engine.price = bench.provider, bench.settings.prices
         state.bench = bench
     settings = state.bench.settings
     state.say(f"{settings.model} ({settings.preset.name}, {settings.base_url})")
@@ -142,12 +143,7 @@ def _permissions(state: State, argument: str) -> None:
 
 
 def _usage(state: State, argument: str) -> None:
-    usage = state.usage
-    state.say(
-        f"{state.turns} {'turn' if state.turns == 1 else 'turns'}: {usage.input_tokens:,} tokens in"
-        f" ({usage.cached_tokens:,} of them cached), {usage.output_tokens:,} out"
-        f" ({usage.reasoning_tokens:,} of them reasoning)"
-    )
+    state.say(totals_words(state.bench.session.totals))
 
 
 def _leave(state: State, argument: str) -> None:
@@ -163,6 +159,6 @@ COMMANDS = (
     SlashCommand(("/go",), "let it do what it planned", _go, "[PROMPT]"),
     SlashCommand(("/undo",), "take back what the last turn wrote into files", _undo),
     SlashCommand(("/permissions",), "what is allowed; with N: take that back", _permissions, "[N]"),
-    SlashCommand(("/usage",), "tokens so far", _usage),
+    SlashCommand(("/usage",), "tokens and money so far", _usage),
     SlashCommand(("/exit", "/quit"), "leave", _leave),
 )

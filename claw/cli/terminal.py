@@ -147,6 +147,14 @@ class Terminal:
         """Keys that were read and belong to the next prompt."""
         self._typed_ahead += text.encode("utf-8", "surrogateescape")
 
+    def take_keys(self) -> str:
+        """All keys typed until now and not used yet, an Enter as ENTER. What isn't wanted goes
+        back by `set_aside`. In the background only those that were set aside."""
+        if self._in_foreground():
+            self.set_aside_typed_ahead()
+        keys, self._typed_ahead = self._typed_ahead.decode("utf-8", "surrogateescape"), b""
+        return keys.replace("\r", ENTER)
+
     def take_ctrl_c(self) -> bool:
         """Whether there is a Ctrl-C among all the keys typed until now; it is taken from them."""
         self.set_aside_typed_ahead()

@@ -20,7 +20,7 @@ from claw.engine.summary import summary_request, with_summary
 from claw.engine.trimming import start_of_last_turns, with_short_results, within, without_counts
 from claw.errors import ProviderError
 from claw.events import Notice, Retrying
-from claw.messages import Message, StopReason, Usage
+from claw.messages import Message, StopReason
 from claw.providers.advice import without_advice
 from claw.providers.base import ModelRequest, Provider, StreamingProvider
 
@@ -31,15 +31,20 @@ RECENT = 0.2  # the last turns, which stay as they are
 WORTH_A_SUMMARY = 0.1  # fewer old messages aren't
 SUMMARY = 1 / 8
 
-LONGEST_SUMMARY = 8_000  # tokens, the model's thinking included
+LEAST_SUMMARY, LONGEST_SUMMARY = 1_000, 8_000  # tokens, the model's thinking included
 TRIES = 3  # for a summary that is refused as too long, each with half as much of the conversation
 
 
 class Asker(Protocol):
-    """What compaction needs of the engine. `request_for` makes the run's next request."""
+    """What compaction needs of the engine.
+
+    context_window: tokens that the model takes, None where nobody told. request_for: makes the
+    run's next request.
+    """
 
     provider: Provider | StreamingProvider
     buffer: int
+    context_window: int | None
 
     def request_for(self, run: Run) -> ModelRequest: ...
 
@@ -85,14 +90,15 @@ def compact_by_hand(run: Run, asker: Asker, words: str = "") -> Generator[Batch,
     words: what the user wants it to keep in particular. Returns whether there was anything to do.
     Raises ProviderError where the model writes none: nothing is changed then.
     """
-    request = asker.request_for(run)
-    room = float(estimated_tokens(request))
-    old, recent = _parted(request.messages, room)
+    request, window = asker.request_for(run), asker.context_window
+    size = estimated_tokens(request)
+    old, recent = _parted(request.messages, size)
     if not old:
         return False
     yield [Notice(f"compacting {len(old)} messages into a summary")]
+    room = size / ENOUGH if window is None else room_of(request, window)
     summary = yield from _read_summary(run, asker, old, room, words)
-    yield from _become(run, asker, with_summary(summary, old, recent, int(RECENT * room)))
+    yield from _become(run, asker, with_summary(summary, old, recent, int(RECENT * size)))
     return True
 
 
@@ -117,7 +123,7 @@ def _read_summary(
 ) -> Generator[Batch, None, str]:
     """Asks for a summary of `old`. Raises ProviderError where none comes."""
     allowed = asker.request_for(run).max_tokens or LONGEST_SUMMARY
-    limit = max(1, int(min(allowed, LONGEST_SUMMARY, SUMMARY * room)))
+    limit = int(min(allowed, LONGEST_SUMMARY, max(LEAST_SUMMARY, SUMMARY * room)))
     reply = None
     try:
         request = summary_request(old, ENOUGH * room, limit, words)
@@ -135,18 +141,17 @@ def _read_summary(
 
 
 def _read_quietly(run: Run, asker: Asker, request: ModelRequest) -> Generator[Batch, None, Message]:
-    """`read_reply` of something that isn't an answer: only its waiting and retries are told. What
-    it cost counts."""
+    """`read_reply` of something that isn't an answer: only its waiting, retries and notices
+    are told."""
     reading = read_reply(run, asker.provider, request, asker.buffer)
     while True:
         try:
             batch = next(reading)
         except StopIteration as end:
             message: Message = end.value
-            run.usage += message.usage or Usage()
             return message
         run.shown.clear()
         if isinstance(batch, Waiting):
             yield replace(batch, waiting_for="the summary")
         else:
-            yield [event for event in batch if isinstance(event, Retrying)]
+            yield [event for event in batch if isinstance(event, (Notice, Retrying))]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from claw.approval import Approver, deny_all
 from claw.cancel import CancelToken
+from claw.engine.budget import Spending, check_budget
 from claw.engine.calls import CallRules, answer_calls
 from claw.engine.environment import without_keys
 from claw.engine.fitting import read_fitting_reply
@@ -16,6 +17,7 @@ from claw.engine.run import Batch, Run
 from claw.engine.stream import RunStream
 from claw.events import Notice, RunResult, RunStarted, RunStatus, StepFinished, TextComplete
 from claw.messages import Message, StopReason
+from claw.pricing import Budget, Price, PriceList
 from claw.providers.base import ModelRequest, Provider, StreamingProvider
 from claw.reporter import Reporter
 from claw.session import Session
@@ -31,6 +33,9 @@ class Engine:
     replies a run may take. max_tokens: limit of one reply. buffer: events that may wait between
     the reader and the engine. env: what tools give to child processes (os.environ by default),
     always without the keys of model servers. Of one reply no more than 128 calls are run.
+    price: what the model costs; without it a run tells tokens alone. budget: what a run may take;
+    its replies are no longer than that pays for, and it ends with BUDGET where there is no room for
+    one. charge_to: what its runs take counts there as well, and that budget holds too.
     context_window: the tokens that the model takes. At 80 % of them the conversation is compacted
     (compaction.py); with None only after the server refused it as too long. A refusal that names
     the number corrects it.
@@ -57,6 +62,9 @@ class Engine:
         context_window: int | None = None,
         buffer: int = 16,
         steering: Callable[[], Sequence[str]] | None = None,
+        price: Price | PriceList | None = None,
+        budget: Budget | None = None,
+        charge_to: Spending | None = None,
     ) -> None:
         self.provider = provider
         self.tools = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
@@ -71,6 +79,10 @@ class Engine:
         self.context_window = context_window
         self.buffer = buffer
         self.steering = steering
+        self.price = price
+        self.budget = budget
+        self.charge_to = charge_to
+        check_budget(budget, price)
 
     def run(
         self,
@@ -99,8 +111,13 @@ class Engine:
         self, session: Session, prompt: str, cancel: CancelToken | None, *, ticks: bool
     ) -> RunStream:
         """A run that has yet to be driven. ticks: whether waiting is told, too."""
-        run = Run(session, cancel, ticks=ticks)
+        run = self.new_run(session, cancel, ticks=ticks)
         return RunStream(run, self._loop(run, prompt))
+
+    def new_run(self, session: Session, cancel: CancelToken | None, *, ticks: bool) -> Run:
+        """The record of a run, with its budget untouched."""
+        spending = Spending(self.budget, self.price, self.charge_to)
+        return Run(session, cancel, ticks=ticks, spending=spending)
 
     def _loop(self, run: Run, prompt: str) -> Generator[Batch, None, RunStatus]:
         """The loop. Has no `finally`: it may be finalised on any thread; RunStream cleans up."""
@@ -118,7 +135,8 @@ class Engine:
                 end = yield from answer_calls(run, rules, message)
                 if end is not None:
                     return end
-            status = verdict(message, cut_before=cut_before)
+            cut_off = run.spending.cut
+            status = RunStatus.BUDGET if cut_off else verdict(message, cut_before=cut_before)
             if status is not None:
                 return status
             cut_before = message.stop_reason in (StopReason.MAX_TOKENS, StopReason.OTHER)

@@ -26,20 +26,20 @@ STILL_TOO_LONG = (
 )
 
 
-class WindowedAsker(Asker, Protocol):
-    """An Asker that knows the model's window: tokens, None where nobody told. It is learned from
-    a refusal that names it."""
+class RunMaker(Asker, Protocol):
+    """An Asker that makes the records of its runs."""
 
-    context_window: int | None
+    def new_run(self, session: Session, cancel: CancelToken | None, *, ticks: bool) -> Run: ...
 
 
-def read_fitting_reply(run: Run, asker: WindowedAsker) -> Generator[Batch, None, Message]:
+def read_fitting_reply(run: Run, asker: Asker) -> Generator[Batch, None, Message]:
     """As `read_reply`, with a conversation that is made to fit. A request that is refused as too
-    long is compacted and sent once more."""
+    long is compacted and sent once more; the window that the refusal names is remembered."""
     window, request = asker.context_window, asker.request_for(run)
     size = context_tokens(request)
     if window is not None and size > FULL * window:
-        why = f"the conversation fills {size / window:.0%} of the model's {window:,} tokens"
+        share = round(100 * size / window)
+        why = f"the conversation fills {share} % of the model's {window:,} tokens"
         yield from make_room(run, asker, room_of(request, window), why)
         request = asker.request_for(run)
     try:
@@ -56,7 +56,9 @@ def read_fitting_reply(run: Run, asker: WindowedAsker) -> Generator[Batch, None,
         request = asker.request_for(run)
         return (yield from read_reply(run, asker.provider, request, asker.buffer))
     except ProviderError as error:
-        raise _still_too_long(error) if error.context_overflow else error from None
+        if not error.context_overflow:
+            raise
+        raise _still_too_long(error) from error
 
 
 def _room_after(refusal: ProviderError, request: ModelRequest) -> float:
@@ -74,7 +76,7 @@ def _still_too_long(error: ProviderError) -> ClawError:
 
 
 def compact_now(
-    asker: Asker,
+    asker: RunMaker,
     session: Session,
     words: str = "",
     *,
@@ -88,7 +90,7 @@ def compact_now(
     result, and leaves the history as it was, as does a ProviderError, which is raised.
     """
     told = Reporter() if reporter is None else reporter
-    run = Run(session, cancel, ticks=told.wants_ticks)
+    run = asker.new_run(session, cancel, ticks=told.wants_ticks)
     return RunStream(run, _by_hand(run, asker, words)).push_to(told)
 
 

@@ -60,8 +60,8 @@ class NestedRun:
 
     def __init__(self, outer: Run, tool: NestingTool, engine: Engine, call: ToolCall) -> None:
         inner, prompt = tool.inner(engine), call.arguments["prompt"]
+        inner.charge_to = outer.spending
         self.over_limit = False
-        self._outer = outer
         self._limit = tool.token_limit
         self._used = Usage()
         self._session = Session()
@@ -81,15 +81,12 @@ class NestedRun:
         return self._stream.result
 
     def close(self) -> None:
-        """Ends it if it isn't over, and what its calls left running. The outer run takes its
-        usage over. Safe to call twice."""
+        """Ends it if it isn't over, and what its calls left running. Safe to call twice."""
         if self._closed:
             return
         self._closed = True
         self._stream.close()
         self._session.close()
-        if self._stream.result is not None:
-            self._outer.usage += self._stream.result.usage
 
     def _count(self, batch: Batch) -> None:
         """A whole answer stands, whatever it took: only a run that would go on is ended."""

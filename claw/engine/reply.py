@@ -7,10 +7,11 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import cast
 
+from claw.engine.budget import BudgetSpent
 from claw.engine.producer import Producer
 from claw.engine.run import TICK_S, Batch, Run, Waiting
 from claw.errors import StreamTruncated
-from claw.events import Completed, Failed, Retrying, RunEvent, TextDelta
+from claw.events import Completed, Failed, Notice, Retrying, RunEvent, TextDelta
 from claw.messages import Message
 from claw.providers.base import ModelRequest, Provider, StreamingProvider
 
@@ -20,8 +21,14 @@ KEEP_ALIVE_S = 0.05
 def read_reply(
     run: Run, provider: Provider | StreamingProvider, request: ModelRequest, buffer: int
 ) -> Generator[Batch, None, Message]:
-    """Yields the deltas, returns the whole message. Raises ProviderError or Cancelled."""
-    request = replace(request, on_partial_usage=run.lost_usage.append)
+    """Yields the deltas, returns the whole message, and counts what it took. Raises ProviderError
+    or Cancelled, and BudgetSpent where the budget has no room for a reply."""
+    try:
+        admitted = run.spending.admit(request)
+    except BudgetSpent:
+        yield _notices(run)
+        raise
+    request = replace(admitted, on_partial_usage=run.spending.lost.append)
     if run.producer is not None:
         run.producer.join(KEEP_ALIVE_S)  # its connection may be about to be free for this request
     run.producer = Producer(provider, request, run.token, buffer=buffer)
@@ -36,10 +43,16 @@ def read_reply(
         last, deltas = batch[-1], cast("list[RunEvent]", batch)  # all but Completed and Failed
         run.shown += [event.text for event in batch if type(event) is TextDelta]
         if isinstance(last, (Completed, Failed)):
-            yield deltas[:-1]
             if isinstance(last, Failed):
+                yield deltas[:-1]
                 raise last.error
+            run.spending.add_reply(last.message)
+            yield [*deltas[:-1], *_notices(run)]
             return last.message
         yield deltas
         if type(last) is not Retrying:
             since, waiting_for = time.monotonic(), "the reply"
+
+
+def _notices(run: Run) -> list[Notice]:
+    return [Notice(line) for line in run.spending.take_notices()]

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from claw.cancel import CancelToken
+from claw.engine.budget import Spending
 from claw.engine.limits import Repeats, is_paused
 from claw.engine.producer import Producer
 from claw.engine.work import Work
 from claw.errors import ClawError
 from claw.events import CallSummary, RunEvent, RunResult, RunStatus, ToolFinished
-from claw.messages import Message, ToolCall, ToolResult, Usage
+from claw.messages import Message, ToolCall, ToolResult
 from claw.session import Session
 from claw.values import frozen
 
@@ -34,21 +35,26 @@ Batch: TypeAlias = Sequence[RunEvent] | Waiting
 
 
 class Run:
-    """What one run knows. Touched by the engine's thread alone, but for `abandoned` and
-    `lost_usage`.
+    """What one run knows. Touched by the engine's thread alone, but for `abandoned` and what
+    `spending` says of itself.
 
     answer: the text of the last assistant message; where the server paused, that of all parts of
     the answer, which stay messages of their own in the history.
-    lost_usage: of replies that never became whole; the producer's thread adds to it.
     """
 
-    def __init__(self, session: Session, cancel: CancelToken | None, *, ticks: bool) -> None:
+    def __init__(
+        self,
+        session: Session,
+        cancel: CancelToken | None,
+        *,
+        ticks: bool,
+        spending: Spending | None = None,
+    ) -> None:
         self.session = session
         self.token = CancelToken(parent=cancel)
         self.ticks = ticks
         self.steps = 0
-        self.usage = Usage()
-        self.lost_usage: list[Usage] = []
+        self.spending = spending or Spending()
         self.answer = ""
         self.shown: list[str] = []
         self.repeats = Repeats()
@@ -73,7 +79,6 @@ class Run:
         self.answer = self.answer + message.text if goes_on else message.text
         self.last = message
         self.shown.clear()
-        self.usage += message.usage or Usage()
 
     def add_results(self, results: Sequence[ToolResult]) -> None:
         """One tool message with all results, in the order of the calls."""
@@ -94,6 +99,7 @@ class Run:
 
     def _result(self, status: RunStatus, error: ClawError | None) -> RunResult:
         last = self.last
+        self.spending.settle()
         return RunResult(
             status=status,
             stop_reason=last.stop_reason if last else None,
@@ -101,11 +107,12 @@ class Run:
             text=self.answer,
             partial_text="".join(self.shown),
             steps=self.steps,
-            usage=sum(self.lost_usage, self.usage),
+            usage=self.spending.usage,
             tool_calls=tuple(self._summaries),
             cancel_reason=self.token.reason if status in CANCELS else None,
             error=error,
             duration_s=round(time.monotonic() - self._started, 3),
+            cost=self.spending.cost,
             session=self.session.id,
         )
 

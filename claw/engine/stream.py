@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from threading import get_ident
 
+from claw.engine.budget import BudgetSpent
 from claw.engine.run import Batch, Run, Waiting
 from claw.errors import Cancelled, ClawError
 from claw.events import Notice, RunEvent, RunFinished, RunResult, RunStatus
@@ -100,6 +101,9 @@ class RunStream(Iterator[RunEvent]):
             return next(self._loop)
         except StopIteration as stop:
             return self._end(stop.value)
+        except BudgetSpent:
+            self._run.steps = max(0, self._run.steps - 1)  # the last one never began
+            return self._end(RunStatus.BUDGET)
         except Cancelled:
             expired = token.reason == "deadline"
             return self._end(RunStatus.DEADLINE if expired else RunStatus.CANCELLED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from claw.errors import ConfigError
@@ -21,11 +22,14 @@ class Budget:
     usd: float | None = None
 
     def __post_init__(self) -> None:
-        if (self.tokens is None) == (self.usd is None) or not (self.tokens or self.usd or 0) > 0:
+        one_of_them = (self.tokens is None) != (self.usd is None)
+        if not one_of_them or not 0 < (self.tokens or self.usd or 0) < math.inf:
             raise ConfigError("a budget is a number of tokens or a sum of money, over 0")
 
     def __str__(self) -> str:
-        return f"${self.usd:.2f}" if self.usd is not None else f"{self.tokens:,} tokens"
+        if self.usd is None:
+            return f"{self.tokens:,} tokens"
+        return f"${self.usd:.2f}" if round(self.usd, 2) == self.usd else f"${self.usd:g}"
 
 
 def parse_budget(words: str, source: str) -> Budget:
@@ -35,9 +39,9 @@ def parse_budget(words: str, source: str) -> Budget:
         if found := re.fullmatch(MONEY, words):
             return Budget(usd=float(found[1] or found[2]))
         if found := re.fullmatch(TOKENS, words):
-            tokens = float(found[1]) * UNITS[found[2].lower()]
+            tokens = round(float(found[1]) * UNITS[found[2].lower()], 6)  # 1.001k is 1001
             if tokens.is_integer():
                 return Budget(tokens=int(tokens))
-    except (ConfigError, OverflowError):  # it is 0; it has hundreds of digits
+    except ConfigError:  # it is 0, or endless
         pass
     raise ConfigError(f'{source}: "{words[:40]}" is no budget: {FORMS}')

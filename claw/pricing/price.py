@@ -99,5 +99,10 @@ def dollars(picodollars: int) -> float:
     return round(picodollars / DOLLAR, 6)
 
 
+def money_words(usd: float) -> str:
+    """`$0.0123`; two more places where these would show nothing."""
+    return f"${usd:.6f}" if 0 < usd < 0.0001 else f"${usd:.4f}"
+
+
 def _per_token(price: float) -> int:
     return round(price * MILLION)

@@ -20,6 +20,8 @@ class AnthropicMessages(HTTPProvider):
     in use for this dialect (https://api.anthropic.com) can be given as they are.
     """
 
+    dialect = "anthropic"
+
     def url_for(self, base_url: str) -> str:
         versioned = urlsplit(base_url).path.endswith("/v1")
         return f"{base_url}/messages" if versioned else f"{base_url}/v1/messages"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from claw.cancel import CancelToken
 from claw.events import StreamEvent
 from claw.messages import Message, Usage
 from claw.tools.base import Tool
 from claw.values import frozen
+
+if TYPE_CHECKING:
+    from claw.providers.tap import Tap
 
 OnPartialUsage: TypeAlias = Callable[[Usage], None]
 
@@ -20,7 +23,8 @@ class ModelRequest:
     """One question to a model. `max_tokens` limits the reply; None leaves it to the provider.
 
     on_partial_usage: for what a reply cost that never became whole (it was cancelled, it broke
-    off); a whole one has its usage in the Message.
+    off); a whole one has its usage in the Message. tap: sees what goes over the wire, where
+    anything does.
 
     Contract: a provider may call it, on the thread that it is iterated on, each time that a reply
     comes to nothing after the server told some counts. It returns at once and doesn't raise.
@@ -33,6 +37,7 @@ class ModelRequest:
     on_partial_usage: OnPartialUsage | None = field(
         default=None, kw_only=True, compare=False, repr=False
     )
+    tap: Tap | None = field(default=None, kw_only=True, compare=False, repr=False)
 
 
 @runtime_checkable

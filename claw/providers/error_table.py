@@ -152,6 +152,7 @@ def bad_status(
         retryable=status in RETRYABLE_STATUSES and not (fault.quota or fault.context_overflow),
         retry_after=retry_after(headers),
         context_overflow=fault.context_overflow,
+        context_limit=fault.context_limit,
     )
 
 

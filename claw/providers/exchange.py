@@ -13,6 +13,7 @@ from claw.providers.endpoint import Endpoint
 from claw.providers.guard import SocketGuard
 from claw.providers.masking import masked
 from claw.providers.reply import ReplyReader
+from claw.providers.tap import Tap
 from claw.providers.transport import Reply, Transport
 
 SETTLE = 2.0  # seconds after the finish reason for what still belongs to the reply
@@ -25,7 +26,7 @@ class HTTPExchange:
 
     Raises ProviderError where there is no reply (the secrets masked), ConfigError where there
     can't be one. Ends without Completed only once `cancel` fired. For one thread.
-    on_partial_usage: see ModelRequest.
+    on_partial_usage, tap: see ModelRequest; the tap was told of the request.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class HTTPExchange:
         reader: ReplyReader,
         cancel: CancelToken,
         on_partial_usage: OnPartialUsage | None = None,
+        tap: Tap | None = None,
     ) -> None:
         self._transport = transport
         self._endpoint = endpoint
@@ -43,6 +45,7 @@ class HTTPExchange:
         self._reader = reader
         self._cancel = cancel
         self._on_partial_usage = on_partial_usage
+        self._tap = tap
 
     @property
     def began(self) -> bool:
@@ -56,13 +59,14 @@ class HTTPExchange:
             connect_timeout = self._bounded(self._endpoint.clocks.connect)
             timeout = self._bounded(self._endpoint.clocks.idle)
             with self._transport.post(
-                self._body, guard, connect_timeout=connect_timeout, timeout=timeout
+                self._body, guard, connect_timeout=connect_timeout, timeout=timeout, tap=self._tap
             ) as reply:
                 yield from self._events(reply, timeout)
         except Cancelled:
             return
         except ProviderError as error:
             if not self._cancel.cancelled:  # else the error is only what the cancel looked like
+                self._tell_end(error)
                 raise masked(error, self._endpoint.secrets, self._endpoint.key) from error.__cause__
         finally:
             guard.close()
@@ -102,10 +106,15 @@ class HTTPExchange:
             broken = error
         if cancel.cancelled:
             return
+        self._tell_end(broken)
         message = reader.finish(broken)
         self._on_partial_usage = None  # its usage is the message's
         yield Completed(message)
         _read_to_the_end(reply)
+
+    def _tell_end(self, error: ProviderError | None) -> None:
+        if self._tap is not None:
+            self._tap.on_end(error)
 
     def _patience(self, since_progress: float) -> tuple[float, bool]:
         """Seconds that the next read may take, and whether the progress clock is what limits it."""

@@ -7,7 +7,7 @@ import socket
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from functools import cached_property, reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from claw.cancel import CancelToken
 from claw.errors import ConfigError, ProviderError
@@ -28,6 +28,7 @@ from claw.providers.masking import secrets_of
 from claw.providers.quirks import NO_QUIRKS, Quirks
 from claw.providers.reply import ReplyReader
 from claw.providers.retry import RetryPolicy, with_retries
+from claw.providers.tap import Sent
 
 if TYPE_CHECKING:
     from claw.providers.transport import Transport
@@ -59,8 +60,10 @@ class HTTPProvider(ABC):
     anything between two calls. `url_for` and `headers_for` are called once, by the constructor;
     they may raise ConfigError. `body_for` and `new_assembler` are called on the `claw-producer`
     threads of several runs at once, for each time that a request is sent. They should not raise:
-    that fails the request, as a fault of the provider's code.
+    that fails the request, as a fault of the provider's code. `dialect` is its name on tapes.
     """
+
+    dialect: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -145,8 +148,10 @@ class HTTPProvider(ABC):
             asked = self.manner
             sent = body = self.body_for(request)
             reader = ReplyReader(self.new_assembler(), max_reply_bytes=self.max_reply_bytes)
-            told = request.on_partial_usage
-            return HTTPExchange(self._transport, self.endpoint, body, reader, cancel, told)
+            told, tap = request.on_partial_usage, request.tap
+            if tap is not None:
+                tap.on_request(self._as_sent(body, asked.quirks))
+            return HTTPExchange(self._transport, self.endpoint, body, reader, cancel, told, tap)
 
         def mend(error: ProviderError) -> str:
             from claw.providers.mending import remedy_for  # rarely needed; its patterns cost 5 ms
@@ -166,6 +171,10 @@ class HTTPProvider(ABC):
 
             return with_text_calls(events, request.tools)
         return events
+
+    def _as_sent(self, body: bytes, quirks: Quirks) -> Sent:
+        url, limit = self.endpoint.url, self.max_reply_bytes
+        return Sent(self.dialect, self.model, url, body, quirks, limit)
 
     def close(self) -> None:
         """Closes idle connections. The provider can still be used; it opens new ones."""

@@ -14,6 +14,8 @@ from claw.providers.think_tags import ThinkTags
 class OpenAIChat(HTTPProvider):
     """A model behind `base_url` + /chat/completions; the options are HTTPProvider's."""
 
+    dialect = "openai"
+
     def url_for(self, base_url: str) -> str:
         return f"{base_url}/chat/completions"
 

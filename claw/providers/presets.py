@@ -23,6 +23,7 @@ class Preset:
     local: runs on the user's own machine, so it is looked for there.
     dialect: which provider class speaks to it.
     quirks: what it wants otherwise than the dialect says.
+    context_window: tokens that its models take; 0 where that depends on the model (windows.py).
     """
 
     name: str
@@ -32,6 +33,7 @@ class Preset:
     local: bool = False
     dialect: Dialect = "openai"
     quirks: Quirks = NO_QUIRKS
+    context_window: int = 0
 
 
 GENERIC = Preset("generic", "")

@@ -84,7 +84,7 @@ def with_retries(
         if not exchange.began:
             wait = policy.wait_after(failure, failures=failures, spent=spent)
         if wait is None:
-            yield Failed(_with_reason(failure, policy))
+            yield Failed(with_reason(failure, policy))
             return
         yield Retrying(attempt, wait, without_advice(failure))
         if cancel.wait(wait):
@@ -117,8 +117,9 @@ def _number(text: str | None) -> float | None:
     return number if 0 <= number < float("inf") else None
 
 
-def _with_reason(error: ProviderError, policy: RetryPolicy) -> ClawError:
-    """Says so where it was the server's own wish that kept us from trying again."""
+def with_reason(error: ProviderError, policy: RetryPolicy) -> ClawError:
+    """The error that it ends with; it says so where it was the server's own wish that kept us from
+    trying again."""
     if not error.retryable or error.retry_after is None or error.retry_after <= policy.budget:
         return error
     data = error.to_dict()

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from claw.errors import ServerReported
+from claw.providers.overflow import OVERFLOW_WORDS, OVERFLOWING, named_limit
 from claw.values import frozen
 
 MAX_WORDS = 500
@@ -28,27 +29,11 @@ LASTING = (
     *("permission", "forbidden"),
 )
 USED_UP = ("quota", "insufficientbalance", "insufficientcredit", "billing")
-OVERFLOWING = (
-    *("contextlengthexceeded", "exceedcontextsize", "contextwindowexceeded"),
-    *("prompttoolong", "stringabovemaxlength"),
-)
-
 # Patterns as texts: compiled when there is an error, not at every start.
 USED_UP_WORDS = (
     r"(?i)credit balance is too low|insufficient (balance|credits?|funds)"
     r"|exceeded your current quota"
 )
-OVERFLOW_WORDS = r"""(?ix)
-    maximum\ (context|prompt)\ length            # OpenAI, vLLM, Mistral, xAI
-    | (prompt|input)\ is\ too\ long              # Anthropic, Bedrock
-    | exceed\w*\ .{0,60}context\ ?(size|length|window|limit)      # llama.cpp, Ollama, Anthropic
-    | context\ ?(size|length|window)\ ?.{0,30}exceed              # litellm, LocalAI
-    | (greater|longer|larger)\ than\ the\ (model's\ )?context     # LM Studio
-    | input\ token\ count\ .{0,40}exceed         # Gemini
-    | exceed\w*\ model\ token\ limit             # Moonshot
-    | inputs.?\ tokens\ \+\ .?max_new_tokens     # text-generation-inference
-    | reduce\ the\ length\ of\ the\ (messages|prompt|input)       # Groq, OpenAI
-"""
 TITLE = r"(?i)<title[^>]*>([^<]{1,100})"
 
 
@@ -58,7 +43,8 @@ class ServerFault:
 
     words: one line for a person, at most 500 characters; "" where the server had none.
     type, code: the server's own names for it, "" where it gave none ("429" for a number).
-    context_overflow: the prompt is too long for the model.
+    context_overflow: the prompt is too long for the model. context_limit: how many tokens it may
+        have, where that is named.
     quota: a quota or a balance is used up, so waiting doesn't help.
     lasting: by type or code, the same request would fail again.
     is_page: it came as an HTML page: what answers is a web site, or a proxy.
@@ -68,6 +54,7 @@ class ServerFault:
     type: str = ""
     code: str = ""
     context_overflow: bool = False
+    context_limit: int | None = None
     quota: bool = False
     lasting: bool = False
     is_page: bool = False
@@ -80,6 +67,7 @@ class ServerFault:
             f"the server reported an error: {words}" + (f" ({names})" if names else ""),
             retryable=not self.lasting,
             context_overflow=self.context_overflow,
+            context_limit=self.context_limit,
         )
 
 
@@ -123,6 +111,7 @@ def read_error(body: Any) -> ServerFault:
         type="" if type_ in ("error", "None") else type_,
         code=code,
         context_overflow=overflow,
+        context_limit=named_limit(words, layers) if overflow else None,
         quota=quota,
         lasting=overflow
         or quota

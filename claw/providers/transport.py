@@ -23,6 +23,7 @@ from claw.providers.connections import GuardedAdapter, GuardedConnection
 from claw.providers.endpoint import Endpoint
 from claw.providers.error_table import bad_status, broken_off, unanswered
 from claw.providers.guard import SocketGuard
+from claw.providers.tap import Tap
 
 READ_SIZE = 8192  # what the socket buffer under it holds; asking for more costs an allocation
 ERROR_BODY_SIZE = 65536
@@ -42,14 +43,21 @@ class Transport:
         self._sessions: dict[int, requests.Session] = {}
 
     def post(
-        self, body: bytes, guard: SocketGuard, *, connect_timeout: float, timeout: float
+        self,
+        body: bytes,
+        guard: SocketGuard,
+        *,
+        connect_timeout: float,
+        timeout: float,
+        tap: Tap | None = None,
     ) -> Reply:
         """Sends `body` and waits for the headers; `timeout`, in seconds, is for each of the two.
 
         Raises a ProviderError for anything but a status 2xx, ConfigError for settings that can't
-        work, Cancelled. After a cancel any of them may come: the token decides.
+        work, Cancelled. After a cancel any of them may come: the token decides. tap: sees the
+        answer, a bad one too.
         """
-        return self._send("POST", body, guard, connect_timeout, timeout)
+        return self._send("POST", body, guard, connect_timeout, timeout, tap)
 
     def get(self, guard: SocketGuard, *, connect_timeout: float, timeout: float) -> Reply:
         """The same without a body, for what a server tells about itself."""
@@ -62,6 +70,7 @@ class Transport:
         guard: SocketGuard,
         connect_timeout: float,
         timeout: float,
+        tap: Tap | None = None,
     ) -> Reply:
         endpoint = self._endpoint
         session = self._session()
@@ -77,7 +86,7 @@ class Transport:
                 )
         except (requests.RequestException, HTTPError, OSError) as error:
             raise unanswered(error, endpoint, connected=guard.connected) from error
-        reply = Reply(response, guard, endpoint)
+        reply = Reply(response, guard, endpoint, tap)
         if not 200 <= response.status_code < 300:
             with reply:
                 text = reply.start_of_text()
@@ -102,10 +111,19 @@ class Reply:
         (then the body can't be read any further), ConnectionLost or ProtocolError.
     """
 
-    def __init__(self, response: requests.Response, guard: SocketGuard, endpoint: Endpoint) -> None:
+    def __init__(
+        self,
+        response: requests.Response,
+        guard: SocketGuard,
+        endpoint: Endpoint,
+        tap: Tap | None = None,
+    ) -> None:
         self._response = response
         self._guard = guard
         self.pieces = _pieces(response.raw, endpoint)
+        if tap is not None:
+            tap.on_answer(response.status_code, response.headers)
+            self.pieces = _told_to(tap, self.pieces)
 
     def set_timeout(self, seconds: float) -> None:
         """How long each read may wait from now on."""
@@ -145,6 +163,12 @@ def _pieces(raw: Any, endpoint: Endpoint) -> Iterator[bytes]:
                 yield piece
     except (HTTPError, HTTPException, OSError) as error:
         raise broken_off(error, endpoint) from error
+
+
+def _told_to(tap: Tap, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        tap.on_piece(piece)
+        yield piece
 
 
 def _undecoded(raw: Any) -> PromptResponse | None:

@@ -18,13 +18,15 @@ HEADINGS = {"user": "User", "assistant": "Assistant", "tool": "Results"}
 
 
 def as_json(info: SessionInfo, replayed: Replayed) -> Iterator[str]:
-    """One object: version, the header's fields, turns, usage, and `messages` as
-    `Message.to_dict()` gives them."""
+    """One object: version, the header's fields, turns, usage, cost (null where that of a turn isn't
+    known), and `messages` as `Message.to_dict()` gives them."""
+    totals = replayed.totals
     head = {
         "version": 1,
         **asdict(info),
-        "turns": replayed.turns,
-        "usage": replayed.usage.to_dict(),
+        "turns": totals.turns,
+        "usage": totals.usage.to_dict(),
+        "cost": None if totals.unpriced else totals.cost,
     }
     yield json.dumps(head)[:-1] + ', "messages": ['
     for index, message in enumerate(replayed.session.messages):

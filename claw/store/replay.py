@@ -16,6 +16,7 @@ from claw.messages import (
     ToolResult,
     Usage,
 )
+from claw.results import Totals
 from claw.session import NOT_RUN, UNKNOWN_OUTCOME, Session, orphan_results, unanswered_calls
 from claw.store.records import LONGEST_LINE, VERSION, Record, decoded
 
@@ -36,8 +37,7 @@ class Replayed:
     ends_whole: the last line has its end."""
 
     session: Session = field(default_factory=Session)
-    usage: Usage = field(default_factory=Usage)
-    turns: int = 0
+    totals: Totals = field(default_factory=Totals)
     version: int = VERSION
     closed: tuple[ToolResult, ...] = ()
     damage: int = 0
@@ -166,8 +166,9 @@ def _turn_ended(replayed: Replayed, record: Record) -> None:
     usage = Usage(**record["usage"])
     if not all(isinstance(count, int) for count in usage.to_dict().values()):
         raise ValueError("no usage")
-    replayed.usage += usage
-    replayed.turns += 1
+    cost = record.get("cost")
+    known = isinstance(cost, (int, float)) and cost >= 0
+    replayed.totals = replayed.totals.plus(usage, cost if known else None)
 
 
 def _compacted(replayed: Replayed, record: Record) -> None:

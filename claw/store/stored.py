@@ -11,7 +11,7 @@ from pathlib import Path
 
 from claw.errors import HistoryError
 from claw.events import RunResult
-from claw.messages import Message, ToolCall, ToolResult, Usage
+from claw.messages import Message, ToolCall, ToolResult
 from claw.session import Session
 from claw.store.header import Header, title_of
 from claw.store.journal import Journal
@@ -25,7 +25,7 @@ class StoredSession(Session):
 
     messages: a history that is whole. file: it stands there already, open and locked; without, a
     file at `path` begins, with the header and all messages, at the first step that is recorded.
-    usage and turns: of all runs in the file. Keys are masked in the file, not in memory.
+    totals: of all runs in the file. Keys are masked in the file, not in memory.
 
     A disk that can't be written is no error here: `notices` says so, the run tells it at its end,
     and what waits is written as soon as that works.
@@ -43,8 +43,6 @@ class StoredSession(Session):
         super().__init__(messages)
         self.id = header.id
         self.header = header
-        self.usage = Usage()
-        self.turns = 0
         self._journal = Journal(path, self._tell, file)
         self._mask = mask
         self._begun = file is not None
@@ -84,8 +82,7 @@ class StoredSession(Session):
 
     def run_ended(self, result: RunResult) -> list[str]:
         """Records the end of the run, makes all of it last, and returns what there is to tell."""
-        self.usage += result.usage
-        self.turns += 1
+        super().run_ended(result)
         self._record(
             {
                 "type": "turn_ended",
@@ -113,7 +110,7 @@ class StoredSession(Session):
     def mended(self, replayed: Replayed) -> None:
         """Told by the store that the file was read, this session being what it tells. What is put
         right is recorded, and so told once: `notices` has a line for each."""
-        self.usage, self.turns = replayed.usage, replayed.turns
+        self.totals = replayed.totals
         self._journal.skip(len(self._messages) - bool(replayed.closed))
         if not replayed.ends_whole:
             self._journal.write(b"\n", self._journal.mark)

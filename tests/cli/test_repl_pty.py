@@ -139,13 +139,12 @@ def test_typed_ahead_text_is_never_an_approval(
 def test_whole_lines_typed_ahead_are_entered_one_by_one(
     flavour: str, start: Start, model: Model
 ) -> None:
+    """Where the turn has no further step that could take them (test_steering.py)."""
     with start(flavour) as terminal:
-        terminal.type("later touch x\r")
-        terminal.wait_modes(termios.NOFLSH, True)
+        terminal.type("hold on\r")
+        terminal.wait_for("^It begins$")
         terminal.type("one\rtwo\rthr")
         model.go.set()
-        terminal.wait_for(CUE)
-        terminal.type("n")
         terminal.wait_for("^You said one$")
         terminal.wait_for("^You said two$")
         terminal.wait_for("^claw> thr$")

@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -35,7 +36,7 @@ from claw import (
 from claw.engine.task import task_tool
 from claw.errors import ProviderError
 from claw.events import Completed, StreamEvent, TextDelta, ToolFinished, ToolProgress
-from claw.messages import TextBlock
+from claw.messages import Block, TextBlock
 from claw.providers import ModelRequest, ScriptedProvider, text_turn, tool_turn
 from claw.providers.scripted import calls_turn
 from claw.session import NOT_RUN, orphan_results, unanswered_calls
@@ -84,6 +85,11 @@ def progress(memory: MemoryReporter) -> str:
     return "".join(event.text for event in memory.events if isinstance(event, ToolProgress))
 
 
+def costing(*blocks: Block, tokens: int) -> list[StreamEvent]:
+    """A turn that took `tokens` in and one out."""
+    return [Completed(replace(Message.assistant(*blocks), usage=Usage(tokens, 1)))]
+
+
 # --- what comes back ----------------------------------------------------------------------------
 
 
@@ -103,7 +109,7 @@ def test_what_it_does_is_told_as_it_happens() -> None:
     _, memory, _ = run(TASK, inner, wrong, text_turn("The report."), text_turn("done"))
     assert progress(memory) == (
         "I look.\nAt a.py.\n* look a.py\n* look 3\n"
-        "  look failed: wrong arguments for look: place: 3 is not of type 'string'\n"
+        "  look failed: wrong arguments for look: arguments['place']: 3 is not of type 'string'\n"
     )
 
 
@@ -171,12 +177,8 @@ def test_tasks_run_one_after_the_other_and_beside_nothing() -> None:
 
 
 def test_what_it_took_is_counted_and_told() -> None:
-    def costing(text: str, tokens: int) -> list[StreamEvent]:
-        usage = Usage(input_tokens=tokens, output_tokens=1)
-        message = Message.assistant(TextBlock(text), stop_reason=StopReason.END_TURN, usage=usage)
-        return [Completed(message)]
-
-    _, memory, _ = run(TASK, costing("report", 100), costing("done", 10))
+    turns = costing(TextBlock("report"), tokens=100), costing(TextBlock("done"), tokens=10)
+    _, memory, _ = run(TASK, *turns)
     assert memory.result is not None
     assert memory.result.usage == Usage(110, 2)
     assert memory.result.steps == 2
@@ -207,22 +209,21 @@ def test_its_steps_are_limited() -> None:
     assert (content, is_error) == ("not done: it used up its steps; its last words:\nlook 1", True)
 
 
-def costly_look(tokens: int) -> list[StreamEvent]:
-    call = ToolCall("c1", "look", {"place": "x"})
-    return [Completed(Message.assistant(call, usage=Usage(tokens, 1)))]
+LOOK = ToolCall("c1", "look", {"place": "x"})
 
 
 def test_its_tokens_are_limited() -> None:
     tools = [look, task_tool(max_tokens=1000)]
-    content, is_error = task_result(TASK, costly_look(1000), text_turn("done"), tools=tools)
+    content, is_error = task_result(
+        TASK, costing(LOOK, tokens=1000), text_turn("done"), tools=tools
+    )
     assert (content, is_error) == ("not done: it used up its tokens", True)
-    turns = (TASK, costly_look(999), text_turn("report"), text_turn("done"))
+    turns = (TASK, costing(LOOK, tokens=999), text_turn("report"), text_turn("done"))
     assert task_result(*turns, tools=tools) == ("report", False)
 
 
 def test_an_answer_that_is_whole_stands_whatever_it_took() -> None:
-    usage = Usage(5000, 1)
-    answer = [Completed(Message.assistant(TextBlock("report"), usage=usage))]
+    answer = costing(TextBlock("report"), tokens=5000)
     tools = [look, task_tool(max_tokens=1000)]
     assert task_result(TASK, answer, text_turn("done"), tools=tools) == ("report", False)
 

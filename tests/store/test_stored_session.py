@@ -71,7 +71,7 @@ def test_each_step_of_a_run_is_a_line_of_its_own(store: SessionStore) -> None:
     assert (ended["status"], ended["steps"]) == ("completed", 2)
     again = reloaded(store, session)
     assert list(again.messages) == worked(1)
-    assert again.turns == 1
+    assert again.totals.turns == 1
     assert again.notices == []
 
 
@@ -186,7 +186,7 @@ def test_usage_of_all_turns_is_added_up(store: SessionStore) -> None:
             session.append(Message.user("go"))
             session.run_ended(RunResult(RunStatus.COMPLETED, usage=Usage(number, 10 * number)))
     again = reloaded(store, session)
-    assert (again.usage, again.turns) == (Usage(3, 30), 2)
+    assert (again.totals.usage, again.totals.turns) == (Usage(3, 30), 2)
 
 
 def test_a_resumed_session_goes_on_in_the_same_file(store: SessionStore) -> None:
