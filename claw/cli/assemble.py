@@ -21,10 +21,12 @@ from claw.cli.system_prompt import system_prompt
 from claw.cli.trust import TrustedFolders, is_trusted
 from claw.cli.user_tools import load_tools
 from claw.engine import Engine
+from claw.engine.budget import check_budget
 from claw.errors import ConfigError
 from claw.policy import PolicySettings
 from claw.providers.fallback import Choice, FallbackProvider
 from claw.providers.http_provider import HTTPProvider
+from claw.providers.windows import context_window
 from claw.reporter import Reporter
 from claw.session import Session
 from claw.store import SessionStore
@@ -76,6 +78,7 @@ class Workbench:
             env=self.env,
             max_steps=settings.max_steps,
             max_tokens=settings.max_output_tokens,
+            context_window=context_window(settings.preset, settings.model),
             price=settings.prices,
             budget=settings.budget,
         )
@@ -99,6 +102,7 @@ class Workbench:
     def with_model(self, name: str) -> Workbench:
         """The same bench with another model of the same server; the fallbacks stay."""
         settings = replace(self.settings, model=name)
+        check_budget(settings.budget, settings.prices)
         asked = provider_for(settings.server, self.key, settings.effort)
         provider = with_fallbacks(settings.server, asked, self.fallbacks)
         return replace(self, settings=settings, provider=provider)
@@ -142,6 +146,7 @@ def assemble(
         config = with_project_settings(config, settings.cwd)
         settings = resolve(flags, environ, config)
     need_model(settings)
+    check_budget(settings.budget, settings.prices)
     key = fetch_key(settings.key, environ, settings.preset.name, cancel)
     fallbacks = fallback_choices(settings.fallbacks, environ, settings.effort, cancel)
     asked = provider_for(settings.server, key, settings.effort)

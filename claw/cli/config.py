@@ -64,6 +64,7 @@ PRESET: Mapping[str, Kind] = {
     "key_variable": str,
     "key_command": str,
     "dialect": tuple(STYLE_OF_DIALECT),
+    "context_window": int,
     "quirks": dict,
 }
 QUIRKS: Mapping[str, Kind] = {
@@ -182,6 +183,7 @@ def _preset(reader: _Reader, name: str, data: Any) -> PresetTable:
         known,
         key_variable=table.get("key_variable", known.key_variable),
         dialect=dialect,
+        context_window=table.get("context_window", known.context_window),
         quirks=replace(known.quirks if dialect == known.dialect else NO_QUIRKS, **quirks),
     )
     return PresetTable(preset, table.get("key_command", ""), own_url)

@@ -71,7 +71,8 @@ class Instructions:
 def read_instructions(
     folder: Path, config: Path, *, trusted: bool, answer: Callable[[Path], bool | None]
 ) -> Instructions:
-    """Reads what there is for work in `folder`. 32 kB in all: the nearest file comes first.
+    """Reads what there is for work in `folder`, 32 kB in all: of that the user's own file gets what
+    it needs, then the nearest.
 
     config: claw's config folder. trusted: whether the user trusts `folder`; else nothing of the
     project is read. answer: what the user said about a folder above it, None if nobody asked. A
@@ -87,10 +88,10 @@ def read_instructions(
             why = "that folder isn't trusted yet; `claw`, started there, asks once"
             notices.append(f"{each / INSTRUCTIONS} is not read: {why}")
     own = _read(config / INSTRUCTIONS, within=None)
-    fitting = _fitted([*found, *own])
-    notices += [f"{each.file} is {each.missing}" for each in reversed(fitting) if each.missing]
-    project, own = fitting[: len(found)], fitting[len(found) :]
-    return Instructions(tuple(own), tuple(reversed(project)), tuple(notices))
+    fitted = _fitted([*own, *found])
+    notices += [f"{each.file} is {each.missing}" for each in fitted if each.missing]
+    project = reversed(fitted[len(own) :])
+    return Instructions(tuple(fitted[: len(own)]), tuple(project), tuple(notices))
 
 
 def _up_to_root(folder: Path) -> list[Path]:
@@ -127,13 +128,11 @@ def _fitted(files: list[InstructionFile]) -> list[InstructionFile]:
     for each in files:
         data = each.text.encode()
         text, missing = each.text, each.missing
-        if len(data) > room:
+        if text and not room:
+            text, missing = "", "not used: other instructions take up the 32 kB"
+        elif len(data) > room or each.size > INSTRUCTIONS_BYTES:
             text = data[:room].decode("utf-8", "ignore").strip()
-            missing = (
-                "cut: only its beginning is used, for instructions take 32 kB at most"
-                if room
-                else "not used: nearer instructions take up the 32 kB"
-            )
+            missing = "cut: only its beginning is used, for instructions take 32 kB at most"
         room -= len(text.encode())
         fitted.append(InstructionFile(each.file, each.size, text, missing))
     return fitted

@@ -13,7 +13,6 @@ from claw.cli.columns import cut
 from claw.cli.usage_words import totals_words
 from claw.cli.visible import shown, visible
 from claw.engine import Engine
-from claw.engine.budget import check_budget
 from claw.tools.base import ToolRegistry
 from claw.tools.undo import undo_in
 from claw.values import frozen
@@ -88,7 +87,6 @@ def _clear(state: State, argument: str) -> None:
 def _model(state: State, argument: str) -> None:
     if argument:
         bench = state.bench.with_model(argument)
-        check_budget(bench.settings.budget, bench.settings.prices)
         state.bench.provider.close()  # its idle connections
         state.engine.provider, state.engine.price = bench.provider, bench.settings.prices
         state.bench = bench

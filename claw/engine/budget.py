@@ -18,7 +18,7 @@ from claw.pricing.price import DOLLAR, Price, PriceList, dollars, money_words
 from claw.providers.base import ModelRequest
 
 LEAST_REPLY = 256  # tokens; with less there is no use in asking
-LONGEST_REPLY = 128_000  # tokens; no model writes more, and servers refuse a limit beyond theirs
+LONGEST_REPLY = 128_000  # tokens; no model writes more
 NEARLY = 0.95  # of the cap: some servers don't count the last token
 NO_USAGE = "the server tells no token counts: the budget is kept to by an estimate"
 
@@ -63,9 +63,18 @@ class Spending:
         known = len(self._prices.unknown) < len(self._prices.models)
         return dollars(self._money) if self._exact and known else None
 
-    def admit(self, request: ModelRequest) -> ModelRequest:
+    @property
+    def capped(self) -> bool:
+        """Whether the request that was admitted last got its limit from the budget."""
+        return self._cap is not None
+
+    def admit(self, request: ModelRequest, window: int | None = None) -> ModelRequest:
         """The request as it may be sent: its reply no longer than the budget pays for. Raises
-        BudgetSpent where that is too little; a notice says so."""
+        BudgetSpent where that is too little; a notice says so.
+
+        A limit above what the model can write isn't sent: some servers refuse it as too long a
+        request. window: the tokens that the model takes, where that is known.
+        """
         self.settle()
         self._prompt, self._cap = 0, None
         limited = [each for each in self._with_parents() if each.budget is not None]
@@ -80,7 +89,10 @@ class Spending:
                 f"send about {self._prompt:,} tokens"
             )
             raise BudgetSpent
-        if room >= min(request.max_tokens or LONGEST_REPLY, LONGEST_REPLY):
+        longest = min(request.max_tokens or LONGEST_REPLY, LONGEST_REPLY)
+        if window is not None:
+            longest = min(longest, window - self._prompt)
+        if room >= longest:
             return request
         self._cap = room
         return replace(request, max_tokens=room)

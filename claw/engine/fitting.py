@@ -43,22 +43,28 @@ def read_fitting_reply(run: Run, asker: Asker) -> Generator[Batch, None, Message
         yield from make_room(run, asker, room_of(request, window), why)
         request = asker.request_for(run)
     try:
-        return (yield from read_reply(run, asker.provider, request, asker.buffer))
+        return (yield from _ask(run, asker, request))
     except ProviderError as error:
         if not error.context_overflow or run.shown:
             raise
         refusal = error
     asker.context_window = refusal.context_limit or window
+    if run.spending.capped and size < FULL * (refusal.context_limit or 0):
+        return (yield from _ask(run, asker, request))  # it was the reply's limit that didn't fit
     why = "the conversation is too long for the model"
     if not (yield from make_room(run, asker, _room_after(refusal, request), why)):
         raise refusal
     try:
         request = asker.request_for(run)
-        return (yield from read_reply(run, asker.provider, request, asker.buffer))
+        return (yield from _ask(run, asker, request))
     except ProviderError as error:
         if not error.context_overflow:
             raise
         raise _still_too_long(error) from error
+
+
+def _ask(run: Run, asker: Asker, request: ModelRequest) -> Generator[Batch, None, Message]:
+    return read_reply(run, asker.provider, request, asker.buffer, asker.context_window)
 
 
 def _room_after(refusal: ProviderError, request: ModelRequest) -> float:

@@ -19,12 +19,19 @@ KEEP_ALIVE_S = 0.05
 
 
 def read_reply(
-    run: Run, provider: Provider | StreamingProvider, request: ModelRequest, buffer: int
+    run: Run,
+    provider: Provider | StreamingProvider,
+    request: ModelRequest,
+    buffer: int,
+    window: int | None = None,
 ) -> Generator[Batch, None, Message]:
     """Yields the deltas, returns the whole message, and counts what it took. Raises ProviderError
-    or Cancelled, and BudgetSpent where the budget has no room for a reply."""
+    or Cancelled, and BudgetSpent where the budget has no room for a reply.
+
+    window: the tokens that the model takes, where that is known.
+    """
     try:
-        admitted = run.spending.admit(request)
+        admitted = run.spending.admit(request, window)
     except BudgetSpent:
         yield _notices(run)
         raise

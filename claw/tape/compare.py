@@ -25,7 +25,7 @@ def difference(run: TapedRun, events: Sequence[RunEvent], messages: Sequence[Mes
     """The first difference between `run` and what came of playing it, on three lines; "" where
     there is none. Of a run that the tape doesn't hold to its end the beginning is compared."""
     nested = {tool["name"] for tool in run.setup.tools if tool.get("nesting")}
-    silent = not run.whole  # the call in which the tape ends had not told all
+    silent = run.cut_short  # how much was told by then depends on the moment
     taped = normal(run.events, nested, silent=silent)
     replayed = normal(events, nested, silent=silent)
     if not run.whole:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, NamedTuple, TypeAlias
+from operator import attrgetter
+from typing import Any, TypeAlias
 
 from claw.events import ReasoningDelta, RunEvent, TextDelta, ToolCallDelta
 from claw.store.mask import Mask
@@ -17,28 +18,17 @@ from claw.tape.masking import BodyMask, spellings
 
 PIECES_OF_A_RECORD = 128  # of 8 kB at most
 
+Body: TypeAlias = tuple[int, int]
+"""The run, and its step."""
+
+Piece: TypeAlias = tuple[Body, float, bytes | None]
+"""When a piece of a body came; None at its end."""
+
+Told: TypeAlias = tuple[int, float, Sequence[RunEvent]]
+"""The run, when, and what the engine told."""
+
 Made: TypeAlias = Callable[[], Record]
 """A record that is made when it is written."""
-
-
-class Piece(NamedTuple):
-    """A piece of a body; None at its end."""
-
-    run: int
-    step: int
-    at: float
-    data: bytes | None
-
-
-class Told(NamedTuple):
-    """An event, as the engine told it."""
-
-    run: int
-    at: float
-    event: RunEvent
-
-
-Waiting: TypeAlias = Piece | Told | Made
 
 
 class Recording:
@@ -47,65 +37,97 @@ class Recording:
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = spellings(secrets)
         self._mask = Mask(self._secrets)
-        self._bodies: dict[tuple[int, int], BodyMask] = {}
+        self._bodies: dict[Body, BodyMask] = {}
 
-    def lines(self, wire: Iterable[Waiting], told: Iterable[Waiting]) -> Iterator[bytes]:
+    def lines(self, wire: Iterable[Piece | Made], told: Iterable[Told | Made]) -> Iterator[bytes]:
         """HistoryError for what can't be encoded."""
-        for key, group in groupby([*wire, *told], _kind):
-            for record in self._records(key, list(group)):
-                yield self._mask.encoded(record)
+        for record in (*self._of_wire(wire), *_of_told(told)):
+            yield self._mask.encoded(record)
 
-    def _records(self, key: Any, items: Sequence[Any]) -> Iterator[Record]:
-        if key is None:
-            yield from (_event(each) if isinstance(each, Told) else each() for each in items)
-        elif isinstance(items[0], Told):
-            yield _deltas(items)
-        else:
-            for start in range(0, len(items), PIECES_OF_A_RECORD):
-                yield from self._bytes(items[start : start + PIECES_OF_A_RECORD])
+    def _of_wire(self, items: Iterable[Piece | Made]) -> Iterator[Record]:
+        """Neighbours that are pieces of one body become one record."""
+        for body, group in groupby(items, _body):
+            if body is None:
+                yield from (item() for item in group if not isinstance(item, tuple))
+                continue
+            pieces = [item for item in group if isinstance(item, tuple)]
+            for start in range(0, len(pieces), PIECES_OF_A_RECORD):
+                yield from self._bytes(body, pieces[start : start + PIECES_OF_A_RECORD])
 
-    def _bytes(self, pieces: Sequence[Piece]) -> Iterator[Record]:
+    def _bytes(self, key: Body, pieces: Sequence[Piece]) -> Iterator[Record]:
         """The pieces as they came; where a key is among them, as one piece without it."""
-        run, step = pieces[0].run, pieces[0].step
-        texts = [piece.data.decode("latin-1") for piece in pieces if piece.data is not None]
-        times = [_rounded(piece.at) for piece in pieces if piece.data is not None]
-        body = self._bodies.setdefault((run, step), BodyMask(self._mask, self._secrets))
+        texts = [data.decode("latin-1") for _, _, data in pieces if data is not None]
+        times = [_rounded(at) for _, at, data in pieces if data is not None]
+        body = self._bodies.get(key) or BodyMask(self._mask, self._secrets)
+        self._bodies[key] = body
         whole = "".join(texts)
         masked = body.feed(whole)
-        if pieces[-1].data is None:
+        last = pieces[-1]
+        if last[2] is None:
             masked += body.end()
-            del self._bodies[run, step]
+            del self._bodies[key]
         if masked != whole:
-            texts, times = [masked], [_rounded(pieces[-1].at)]
+            texts, times = [masked], [_rounded(last[1])]
         if masked:
+            run, step = key
             yield {"type": "bytes", "run": run, "step": step, "at": times, "data": texts}
 
 
-def _kind(item: Waiting) -> tuple[object, ...] | None:
-    """Equal for neighbours that become one record."""
-    if isinstance(item, Piece):
-        return item.run, item.step
-    if not isinstance(item, Told):
-        return None
-    event = item.event
-    if isinstance(event, ToolCallDelta):
-        return item.run, event.type, event.index
-    return (item.run, event.type) if isinstance(event, TextDelta | ReasoningDelta) else None
+def _body(item: Piece | Made) -> Body | None:
+    return item[0] if isinstance(item, tuple) else None
 
 
-def _deltas(told: Sequence[Told]) -> Record:
-    """Deltas of one kind, and of one call."""
-    first = told[0].event
-    record = {"type": "deltas", "run": told[0].run, "at": _rounded(told[0].at), "kind": first.type}
-    if isinstance(first, ToolCallDelta):
-        texts = [each.event.fragment for each in told]  # type: ignore[union-attr]  # all are one
-        return {**record, "index": first.index, "texts": texts}
-    return {**record, "texts": [each.event.text for each in told]}  # type: ignore[union-attr]
+def _of_told(items: Iterable[Told | Made]) -> Iterator[Record]:
+    """Neighbours that are deltas of one kind, and of one call, become one record."""
+    deltas = _Deltas()
+    for item in items:
+        if not isinstance(item, tuple):
+            yield from deltas.take()
+            yield item()
+            continue
+        run, at, events = item
+        for stretch, texts in _stretches(events):
+            if isinstance(stretch, dict):
+                key = {"type": "deltas", "run": run, **stretch}
+                if deltas.key != key:
+                    yield from deltas.take()
+                    deltas.key, deltas.at = key, at
+                deltas.texts += texts
+                continue
+            yield from deltas.take()
+            for event in stretch:
+                told = event.to_dict()
+                yield {"type": "event", "run": run, "at": _rounded(at), "event": told}
+    yield from deltas.take()
 
 
-def _event(told: Told) -> Record:
-    event = told.event.to_dict()
-    return {"type": "event", "run": told.run, "at": _rounded(told.at), "event": event}
+class _Deltas:
+    """Deltas that become one record."""
+
+    def __init__(self) -> None:
+        self.key: dict[str, Any] = {}
+        self.at = 0.0
+        self.texts: list[str] = []
+
+    def take(self) -> Iterator[Record]:
+        if self.texts:
+            yield {**self.key, "at": _rounded(self.at), "texts": self.texts}
+        self.key, self.texts = {}, []
+
+
+def _stretches(
+    events: Iterable[RunEvent],
+) -> Iterator[tuple[dict[str, Any] | list[RunEvent], list[str]]]:
+    """(what tells one kind of deltas from others, their texts), or (other events, nothing)."""
+    for kind, group in groupby(events, type):
+        stretch: list[Any] = list(group)
+        if kind is TextDelta or kind is ReasoningDelta:
+            yield {"kind": kind.type}, [delta.text for delta in stretch]
+        elif kind is ToolCallDelta:
+            for index, part in groupby(stretch, attrgetter("index")):
+                yield {"kind": kind.type, "index": index}, [delta.fragment for delta in part]
+        else:
+            yield stretch, []
 
 
 def _rounded(at: float) -> float:

@@ -233,8 +233,7 @@ READ: Mapping[str, Callable[[TapedRun, Record], None]] = {
 
 def _mark_cut(run: TapedRun) -> None:
     """Finds the step in which the run was cancelled, or the tape ends."""
-    ending = run.result.status if run.result else RunStatus.CANCELLED
-    if ending not in (RunStatus.CANCELLED, RunStatus.DEADLINE) or not run.steps:
+    if not run.cut_short or not run.steps:
         return
     step = run.steps[max(run.steps)]
     told = list(run.events)

@@ -16,7 +16,6 @@ from claw.reporter import Reporter
 from claw.session import Session
 from claw.store.records import Record
 from claw.tape.format import Header
-from claw.tape.lanes import Told
 from claw.tape.setup import setup_record
 from claw.tape.taps import RunTaps
 from claw.tape.writer import TapeWriter
@@ -62,6 +61,7 @@ class Recorder:
         try:
             return tapped.run(session, prompt, cancel=cancel, reporter=listening)
         finally:
+            listening.put_batch()
             taps.over = True
             engine.context_window = tapped.context_window  # a refusal may have told it
 
@@ -83,9 +83,9 @@ class Recorder:
     def __exit__(self, *unused: object) -> None:
         self.close()
 
-    def told(self, number: int, event: RunEvent) -> None:
-        """Puts an event on the tape."""
-        self._writer.put(Told(number, self._writer.now(), event))
+    def told(self, number: int, events: Sequence[RunEvent]) -> None:
+        """Puts events on the tape."""
+        self._writer.put((number, self._writer.now(), events))
 
     def ended(self, number: int, history: Sequence[Message], messages: Sequence[Message]) -> None:
         """Puts on the tape what the run left, and waits until all of it is written, or 2 s."""
@@ -144,17 +144,26 @@ class Listening(Reporter):
         self._session = session
         self._history = history
         self._reporter = reporter
+        self._batch: list[RunEvent] = []
 
     def on_event(self, event: RunEvent) -> None:
-        self._recorder.told(self._number, event)
-        if isinstance(event, RunFinished):
+        self._batch.append(event)
+        if type(event) is RunFinished:
+            self.put_batch()
             self._recorder.ended(self._number, self._history, self._session.messages)
             if failure := self._recorder.failure:
                 self._reporter.on_event(Notice(failure))
         self._reporter.on_event(event)
 
     def flush(self) -> None:
+        self.put_batch()
         self._reporter.flush()
+
+    def put_batch(self) -> None:
+        """Puts on the tape what was told since the last time."""
+        if self._batch:
+            self._recorder.told(self._number, self._batch)
+            self._batch = []
 
     def on_tick(self, elapsed_s: float, waiting_for: str) -> None:
         self._reporter.on_tick(elapsed_s, waiting_for)

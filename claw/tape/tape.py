@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from claw.approval import Decision
 from claw.errors import Cancelled, ClawError, ToolError
-from claw.events import RunEvent, RunFinished, RunResult, StreamEvent
+from claw.events import RunEvent, RunFinished, RunResult, RunStatus, StreamEvent
 from claw.messages import Message
 from claw.providers.quirks import Quirks
 from claw.tape.format import Header
@@ -109,6 +109,12 @@ class TapedRun:
     def cancel_reason(self) -> str:
         """Why it was cancelled, or the words for a tape that ends before."""
         return (self.result and self.result.cancel_reason) or "the tape ends here"
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether it was cancelled, or the tape ends in it."""
+        early = (RunStatus.CANCELLED, RunStatus.DEADLINE)
+        return self.result is None or self.result.status in early
 
     @property
     def whole(self) -> bool:

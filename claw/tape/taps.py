@@ -18,7 +18,6 @@ from claw.providers.base import ModelRequest, Provider, StreamingProvider
 from claw.providers.tap import Sent
 from claw.store.records import Record
 from claw.tape.format import HEADERS
-from claw.tape.lanes import Piece
 from claw.tape.writer import TapeWriter
 from claw.tools.base import Arguments, RunFunction, Tool, ToolContext, ToolOutput
 
@@ -148,7 +147,8 @@ class WireTap:
         self.used = False
         self._taps = taps
         self._writer = taps.writer
-        self._run, self._step = run, step
+        self._step = step
+        self._body = run, step
         self._open = False
 
     def on_request(self, sent: Sent) -> None:
@@ -173,12 +173,12 @@ class WireTap:
 
     def on_piece(self, data: bytes) -> None:
         if self._open:
-            self._writer.put_wire(Piece(self._run, self._step, self._writer.now(), data))
+            self._writer.put_wire((self._body, self._writer.now(), data))
 
     def on_end(self, error: ClawError | None) -> None:
         if self._open:
             self._open = False
-            self._writer.put_wire(Piece(self._run, self._step, self._writer.now(), None))
+            self._writer.put_wire((self._body, self._writer.now(), None))
             self._put("end", error=None if error is None else error.to_dict())
 
     def on_retrying(self, event: Retrying) -> None:

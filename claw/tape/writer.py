@@ -20,11 +20,11 @@ from threading import Event, Thread
 from typing import TypeVar
 
 from claw.errors import ClawError, ConfigError
-from claw.tape.lanes import Made, Piece, Recording, Told, Waiting
+from claw.tape.lanes import Made, Piece, Recording, Told
 
 T = TypeVar("T")
 
-GATHER_S = 0.1
+GATHER_S = 0.02
 MOST_WAITING = 50_000
 CLOSE_S = 5.0
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
@@ -44,8 +44,8 @@ class TapeWriter:
         self._descriptor = _opened(path)
         self._started = time.monotonic()
         self._recording = Recording(())
-        self._wire: deque[Waiting] = deque()
-        self._told: deque[Waiting] = deque()
+        self._wire: deque[Piece | Made] = deque()
+        self._told: deque[Told | Made] = deque()
         self._waiters: deque[Event] = deque()
         self._awake, self._hurry = Event(), Event()
         self._closing = False
@@ -83,7 +83,7 @@ class TapeWriter:
         self._awake.set()
         self._thread.join(CLOSE_S)
 
-    def _put(self, queue: deque[Waiting], item: Waiting) -> None:
+    def _put(self, queue: deque[T], item: T) -> None:
         if self.failure:
             return
         if len(queue) >= MOST_WAITING:

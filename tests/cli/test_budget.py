@@ -101,7 +101,7 @@ def test_config_show_tells_budget_and_price(shell: Shell) -> None:
 
 def test_usage_adds_up_the_session(start: Start, home: Path) -> None:
     config(home, PRICES.replace("m.1", "scripted"))
-    with start("plain") as terminal:
+    with start("plain", columns=120) as terminal:
         for words in ("one", "two"):
             terminal.type(f"{words}\r")
             terminal.wait_for(f"^You said {words}$")

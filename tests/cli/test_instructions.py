@@ -107,28 +107,29 @@ def test_names_of_files_in_it_are_text(repo: Path, config: Path) -> None:
     assert "Not this." not in section
 
 
-def test_all_together_take_32_kB_and_the_nearest_come_first(repo: Path, config: Path) -> None:
+def test_all_together_take_32_kB_the_own_and_the_nearest_first(repo: Path, config: Path) -> None:
     (config / "AGENTS.md").write_text("o" * 5_000)
-    (repo / "AGENTS.md").write_text("é" * 10_000)
-    (repo / "a" / "AGENTS.md").write_text("n" * 20_000)
-    found = read(repo / "a", config)
-    root, near = found.project
-    assert (len(near.text), near.missing) == (20_000, "")
-    assert len(root.text.encode()) == 12_000
-    assert root.missing.startswith("cut")
-    assert (found.own[0].text, found.own[0].missing[:8]) == ("", "not used")
+    (repo / "AGENTS.md").write_text("far")
+    (repo / "a" / "AGENTS.md").write_text("é" * 10_000)
+    (repo / "a" / "b" / "AGENTS.md").write_text("n" * 20_000)
+    found = read(repo / "a" / "b", config)
+    far, middle, near = found.project
+    assert (len(found.own[0].text), len(near.text)) == (5_000, 20_000)
+    assert (len(middle.text.encode()), middle.missing[:3]) == (7_000, "cut")
+    assert (far.text, far.missing[:8]) == ("", "not used")
     assert [line.split(" is ")[0] for line in found.notices] == [
-        str(config / "AGENTS.md"),
+        str(repo / "a" / "AGENTS.md"),
         str(repo / "AGENTS.md"),
     ]
-    assert len("".join(each.text for each in found.project).encode()) == 32_000
 
 
-def test_a_character_is_never_cut_in_two(repo: Path, config: Path) -> None:
-    (repo / "AGENTS.md").write_text("x" + "é" * 20_000)
+@pytest.mark.parametrize("before", ["", "x"])
+def test_a_long_file_is_cut_between_characters(before: str, repo: Path, config: Path) -> None:
+    (repo / "AGENTS.md").write_text(before + "é" * 20_000)
     (only,) = read(repo, config).project
-    assert only.text == "x" + "é" * 15_999
-    assert only.size == 32_001 or only.size == 40_001
+    assert only.text == before + "é" * (16_000 - len(before))
+    assert only.missing.startswith("cut")
+    assert only.size == 40_000 + len(before)
 
 
 def test_what_is_not_a_file_of_its_folder_is_not_read(repo: Path, config: Path) -> None:
@@ -140,7 +141,7 @@ def test_what_is_not_a_file_of_its_folder_is_not_read(repo: Path, config: Path) 
     found = read(repo / "a" / "b", config)
     assert found.section() == ""
     assert len(found.notices) == 3
-    assert "links to a place outside" in found.notices[2]
+    assert "links to a place outside" in found.notices[-1]
 
 
 def test_a_link_within_the_folder_and_the_users_own_link_are_read(repo: Path, config: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from claw import Engine, RunStatus, Session, ToolCall, ToolResult, Usage, allow_
 from claw.cli.plain import PlainReporter
 from claw.cli.reporting import reporter_for
 from claw.cli.style import Role
+from claw.engine.task import task_tool
 from claw.errors import ConnectionLost
 from claw.events import ReasoningDelta, Retrying, RunResult
 from claw.providers import ScriptedProvider, text_turn, tool_turn
@@ -55,6 +57,29 @@ def test_a_whole_run() -> None:
         "\n"
         "[2 steps, "
     )
+
+
+TASK = tool_turn("task", description="find it", prompt="Find it in a.txt.")
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_what_a_sub_agent_does_is_shown_indented(quiet: bool) -> None:
+    stream = io.StringIO()
+    turns = (
+        TASK,
+        tool_turn("peek", path="\x1b[2Ja" + "b" * 80),
+        text_turn("Gone."),
+        text_turn("Done."),
+    )
+    peek = replace(look, name="peek", read_only=True)
+    engine = Engine(ScriptedProvider(*turns), tools=[peek, task_tool()], approver=allow_all)
+    engine.run(Session(), "look", reporter=plain(stream, quiet=quiet))
+    shown = f"* task find it prompt=Find it in a.txt.\n  * peek a{'b' * 47}...\n  Gone.\n\n"
+    assert stream.getvalue().startswith("Done.\n" if quiet else f"{shown}Done.\n")
+
+
+def test_live_output_of_a_command_is_left_to_its_result() -> None:
+    assert lines(lambda reporter: reporter.on_tool_progress(CALL, "collecting\n")) == ""
 
 
 def test_without_show_text_the_answer_is_left_to_others() -> None:

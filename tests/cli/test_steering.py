@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import os
 import termios
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw.cli.steering import messages_in
+from claw import Engine, MemoryReporter, ProviderError, Reporter, Session, allow_all, tool
+from claw.cli.steering import Steering, messages_in
+from claw.cli.terminal import Terminal as UsersTerminal
+from claw.events import Notice
+from claw.providers import ScriptedProvider, text_turn, tool_turn
 from tests.support.pty import Terminal
 from tests.support.repl import CUE, PROMPT, USAGE, Model, Start, leave
 from tests.support.server import Server
@@ -215,6 +223,72 @@ def test_hidden_characters_are_taken_out(start: Start, server: Server, work: Pat
         assert said(server) == ["tool step", "upand over"]
         terminal.wait_for(PROMPT)
         leave(terminal)
+
+
+# --- what comes back, without a conversation ----------------------------------------------------
+
+
+@pytest.fixture
+def terminal() -> Iterator[UsersTerminal]:
+    """One that nobody types at; `set_aside` is what was typed."""
+    ours, theirs = os.openpty()
+    yield UsersTerminal(theirs, io.StringIO(), can_ask=True, shows=True)
+    os.close(ours)
+    os.close(theirs)
+
+
+def after_a_step(steering: Steering, *then: object, max_steps: int = 50) -> tuple[Session, str]:
+    """A turn with one call, then `then`; and what it gives back, nobody having cancelled it."""
+    provider = ScriptedProvider(tool_turn("note"), *then)  # type: ignore[arg-type]
+    engine = Engine(provider, tools=[note], approver=allow_all, steering=steering)
+    engine.max_steps, session = max_steps, Session()
+    with suppress(ProviderError):
+        engine.run(session, "go")
+    return session, steering.give_back(session, cancelled=False)
+
+
+@tool
+def note() -> str:
+    """Notes."""
+    return ""
+
+
+def test_after_an_answer_nothing_comes_back(terminal: UsersTerminal) -> None:
+    memory = MemoryReporter()
+    terminal.set_aside("one\ntwo")
+    session, back = after_a_step(Steering(terminal, Shown(memory)), text_turn("done"))
+    assert [m.text for m in session.messages if m.role == "user"] == ["go", "one"]
+    assert memory.notices == ["queued: one"]
+    assert (back, terminal.take_keys()) == ("", "two")
+
+
+@pytest.mark.parametrize("limit", [True, False])
+def test_what_a_turn_could_not_answer_comes_back(limit: bool, terminal: UsersTerminal) -> None:
+    """It had no step left, or its next request failed."""
+    terminal.set_aside("one\ntwo\n/help\nthr")
+    failure = ProviderError("no more room")
+    steering = Steering(terminal, Reporter())
+    session, back = after_a_step(steering, failure, max_steps=1 if limit else 50)
+    assert [m.role for m in session.messages] == ["user", "assistant", "tool"]
+    assert (back, terminal.take_keys()) == ("one\ntwo\n/help\nthr", "")
+
+
+def test_a_long_line_is_shown_in_short_and_sent_whole(terminal: UsersTerminal) -> None:
+    memory = MemoryReporter()
+    terminal.set_aside("x" * 3000 + "\n")
+    session, _ = after_a_step(Steering(terminal, Shown(memory)), text_turn("done"))
+    assert len(memory.notices[0]) < 220
+    assert len(session.messages[3].text) == 3000
+
+
+class Shown(Reporter):
+    """Tells `memory` what it is told directly, as the engine tells it events."""
+
+    def __init__(self, memory: MemoryReporter) -> None:
+        self._memory = memory
+
+    def on_notice(self, text: str) -> None:
+        self._memory.on_event(Notice(text))
 
 
 # --- which keys are messages --------------------------------------------------------------------

@@ -25,7 +25,7 @@ from claw.engine.budget import LEAST_REPLY, NO_USAGE, Spending
 from claw.engine.context import estimated_tokens
 from claw.engine.fitting import compact_now
 from claw.engine.task import task_tool
-from claw.errors import ConfigError, OverloadedError
+from claw.errors import ConfigError, ContextLengthError, OverloadedError
 from claw.events import Completed, Retrying, StreamEvent
 from claw.pricing import Budget, Price, PriceList
 from claw.providers import (
@@ -140,6 +140,28 @@ def test_no_absurd_limit_is_sent() -> None:
     result, _, provider = run(counted(text_turn("Hi"), 5, 1), budget=Budget(tokens=5_000_000))
     assert result.status is RunStatus.COMPLETED
     assert provider.requests[0].max_tokens is None
+
+
+def test_no_limit_is_sent_that_the_window_has_no_room_for() -> None:
+    options: dict[str, Any] = {"budget": Budget(tokens=50_000)}
+    for window, sent in ((None, True), (200_000, True), (32_000, False), (10, False)):
+        _, _, provider = run(counted(text_turn("Hi"), 5, 1), context_window=window, **options)
+        assert (provider.requests[-1].max_tokens is not None) == sent
+
+
+def test_a_server_without_room_for_the_limit_is_asked_without_it() -> None:
+    """vLLM counts the limit of the reply into the prompt's length."""
+
+    def refuse(request: ModelRequest) -> ContextLengthError:
+        assert request.max_tokens is not None
+        words = "the prompt is too long"
+        return ContextLengthError(words, status=400, context_overflow=True, context_limit=32_000)
+
+    answer = counted(text_turn("Hi"), 5, 1)
+    result, memory, provider = run(refuse, answer, budget=Budget(tokens=50_000))
+    assert (result.status, result.text) == (RunStatus.COMPLETED, "Hi")
+    assert [each.max_tokens is None for each in provider.requests] == [False, True]
+    assert memory.notices == []
 
 
 def test_the_calls_of_a_cut_reply_are_answered_and_not_run() -> None:

@@ -22,6 +22,7 @@ from claw.messages import (
     Usage,
 )
 from claw.providers import ScriptedProvider, text_turn
+from claw.results import Totals
 from claw.session import NOT_RUN, UNKNOWN_OUTCOME
 from claw.store import SessionStore, StoredSession
 from tests.support.storing import (
@@ -180,13 +181,13 @@ def test_a_cut_between_a_call_and_its_results_is_refused(store: SessionStore) ->
         assert types_of(store, session) == types
 
 
-def test_usage_of_all_turns_is_added_up(store: SessionStore) -> None:
+def test_usage_and_cost_of_all_turns_are_added_up(store: SessionStore) -> None:
     with store.new("/work", "m") as session:
-        for number in (1, 2):
+        for number, cost in ((1, 0.1), (2, None), (3, 0.2)):
+            usage = Usage(number, 10 * number)
             session.append(Message.user("go"))
-            session.run_ended(RunResult(RunStatus.COMPLETED, usage=Usage(number, 10 * number)))
-    again = reloaded(store, session)
-    assert (again.totals.usage, again.totals.turns) == (Usage(3, 30), 2)
+            session.run_ended(RunResult(RunStatus.COMPLETED, usage=usage, cost=cost))
+    assert reloaded(store, session).totals == session.totals == Totals(3, Usage(6, 60), 0.3, 1)
 
 
 def test_a_resumed_session_goes_on_in_the_same_file(store: SessionStore) -> None:

@@ -33,7 +33,7 @@ def test_name_description_and_body() -> None:
     "head",
     [
         "description: Fills forms in PDF files.\nname: pdf-forms",
-        "license: MIT\nname: pdf-forms\nmetadata:\n  name: x\ndescription: Fills forms in PDF files.",
+        "license: MIT\nname: pdf-forms\na:\n  name: x\ndescription: Fills forms in PDF files.",
         "# a comment\n\nname:   pdf-forms  \ndescription:\tFills forms in PDF files.",
         "name: 'pdf-forms'\ndescription: \"Fills forms \\u0069n PDF files.\"",
         "allowed-tools:\n- name: x\nname: pdf-forms\ndescription: Fills forms in PDF files.",
@@ -104,16 +104,18 @@ def test_what_is_written_is_what_is_read(
     assert skill.body == body.replace("\r\n", "\n").strip()
 
 
-@given(st.text(alphabet=list("-:'\"\\ \t\r\n|>#ab") + ["---\n", "name: ", "description: "]))
-def test_any_text_is_a_skill_or_a_tool_error(text: str) -> None:
+PIECES = ["---\n", "name: ", "description: ", *"-:'\"\\ \t\r\n|>#ab"]
+
+
+@given(st.lists(st.sampled_from(PIECES)))
+def test_any_text_is_a_skill_or_a_tool_error(pieces: list[str]) -> None:
     try:
-        skill = parse_skill(f"---\n{text}")
-    except ToolError as error:
-        assert "\n" not in error.message
-    else:
-        assert skill.name
-        assert skill.description
-        assert "\n" not in skill.description
+        skill = parse_skill("---\n" + "".join(pieces))
+    except ToolError:
+        return
+    assert skill.name
+    assert skill.description
+    assert "\n" not in skill.description
 
 
 # --- the file -----------------------------------------------------------------------------------
