@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 from claw.approval import Approver
 from claw.cancel import CancelToken
@@ -23,9 +24,11 @@ from claw.cli.user_tools import load_tools
 from claw.engine import Engine
 from claw.engine.budget import check_budget
 from claw.errors import ConfigError
+from claw.events import RunResult
 from claw.policy import PolicySettings
 from claw.providers.fallback import Choice, FallbackProvider
 from claw.providers.http_provider import HTTPProvider
+from claw.providers.presets import KEY_VARIABLES
 from claw.providers.windows import context_window
 from claw.reporter import Reporter
 from claw.session import Session
@@ -36,6 +39,11 @@ from claw.tools.base import Tool, ToolRegistry
 from claw.tools.groups import groups_in
 from claw.tools.sandbox import NoSandbox, Sandbox, find_sandbox
 from claw.values import frozen
+
+if TYPE_CHECKING:
+    from claw.tape import Recorder, TapeProvider
+
+Answering: TypeAlias = "HTTPProvider | FallbackProvider | TapeProvider"
 
 SYSTEM_FILE_BYTES = 200_000
 SHELL_FAMILY = "shell"
@@ -51,7 +59,7 @@ class Workbench:
 
     settings: Settings
     places: Places
-    provider: HTTPProvider | FallbackProvider
+    provider: Answering
     tools: tuple[Tool, ...]
     system: str
     env: Mapping[str, str] = field(repr=False)
@@ -61,6 +69,13 @@ class Workbench:
     sandbox: Sandbox = field(default_factory=NoSandbox)
     session: Session = field(default_factory=Session)
     store: SessionStore | None = None
+    recorder: Recorder | None = None
+
+    def run(self, engine: Engine, prompt: str, cancel: CancelToken) -> RunResult:
+        """`engine.run` in the bench's session, on the tape where one is recorded."""
+        if self.recorder is None:
+            return engine.run(self.session, prompt, cancel=cancel)
+        return self.recorder.run(engine, self.session, prompt, cancel=cancel)
 
     def new_engine(
         self, approver: Approver, reporter: Reporter, on_repeat: Approver | None = None
@@ -103,6 +118,8 @@ class Workbench:
         """The same bench with another model of the same server; the fallbacks stay."""
         settings = replace(self.settings, model=name)
         check_budget(settings.budget, settings.prices)
+        if not isinstance(self.provider, HTTPProvider | FallbackProvider):
+            return replace(self, settings=settings)  # a tape answers, whatever the model's name
         asked = provider_for(settings.server, self.key, settings.effort)
         provider = with_fallbacks(settings.server, asked, self.fallbacks)
         return replace(self, settings=settings, provider=provider)
@@ -122,6 +139,10 @@ class Workbench:
             self.session.close()
         for line in self.session.take_notices():
             tell(line)
+        if self.recorder is not None:
+            self.recorder.close()
+            if failure := self.recorder.take_failure():
+                tell(failure)
 
 
 def assemble(
@@ -140,6 +161,12 @@ def assemble(
     """
     places = find_places(environ)
     config = read_config(places.config_file)
+    tape = None
+    if flags.replay:
+        from claw.cli.replay import opened, without_server
+
+        tape = opened(flags.replay)
+        flags, environ, config = without_server(tape, flags, environ, config)
     settings = resolve(flags, environ, config)
     trusted, notices = is_trusted(settings.cwd, TrustedFolders(places.trust_file), ask)
     if trusted:
@@ -149,8 +176,13 @@ def assemble(
     check_budget(settings.budget, settings.prices)
     key = fetch_key(settings.key, environ, settings.preset.name, cancel)
     fallbacks = fallback_choices(settings.fallbacks, environ, settings.effort, cancel)
-    asked = provider_for(settings.server, key, settings.effort)
-    provider = with_fallbacks(settings.server, asked, fallbacks)
+    if tape is None:
+        asked = provider_for(settings.server, key, settings.effort)
+        provider: Answering = with_fallbacks(settings.server, asked, fallbacks)
+    else:
+        from claw.tape import TapeProvider
+
+        provider = TapeProvider(tape)
     set_up_logs(secrets=provider.secrets, verbose=settings.verbose, log_file=flags.log_file)
     store = SessionStore(places.sessions, secrets=provider.secrets)
     session = _session(flags, store, settings)
@@ -163,7 +195,12 @@ def assemble(
         own_folders=own_folders,
         environ=environ,
     )
-    tools = _tools(settings, sandbox, own_folders, ask_user)
+    if tape is None:
+        tools = _tools(settings, sandbox, own_folders, ask_user)
+    else:
+        from claw.tape import tape_tools
+
+        tools = tuple(tape_tools(tape))
     rules = _system_file(settings.system_file)
     instructions, more = project_instructions(settings.cwd) if trusted else ("", [])
     return Workbench(
@@ -185,7 +222,18 @@ def assemble(
         sandbox=sandbox,
         session=session,
         store=None if flags.no_session else store,
+        recorder=_recorder(flags.trace, environ, provider.secrets),
     )
+
+
+def _recorder(file: str, environ: Mapping[str, str], secrets: Sequence[str]) -> Recorder | None:
+    """The tape on which the runs go, and on which no key of any server may stand."""
+    if not file:
+        return None
+    from claw.tape import Recorder
+
+    keys = {environ[name] for name in KEY_VARIABLES if environ.get(name)}
+    return Recorder(Path(file).expanduser(), secrets=keys.union(secrets))
 
 
 def _session(flags: Flags, store: SessionStore, settings: Settings) -> Session:

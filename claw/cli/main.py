@@ -71,6 +71,8 @@ OPTIONS = (
     click.option("--resume", metavar="ID", help="Go on with this session; the id's start will do."),
     click.option("--no-session", is_flag=True, help="Keep nothing of this conversation on disk."),
     click.option("--system-file", metavar="FILE", help="A system prompt in place of claw's own."),
+    click.option("--trace", metavar="FILE", help="Record all that happens, for `claw replay`."),
+    click.option("--replay", metavar="FILE", help="Such a record in place of server and tools."),
     click.option("--log-file", metavar="FILE", help="Where to write claw's log."),
     click.option("--verbose", is_flag=True, help="Show tracebacks."),
     click.option("--quiet", is_flag=True, help="Show errors and questions only."),
@@ -144,6 +146,36 @@ def run(flags: Flags, prompt: str | None) -> int:
     from claw.cli.run import run_once
 
     return run_once(flags, prompt)
+
+
+@cli.command()
+@click.argument("file")
+@click.option(
+    "--timing",
+    type=click.Choice(["none", "original"]),
+    default="none",
+    show_default=True,
+    help="original: with the pauses that server and tools made.",
+)
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="As of `claw run`.",
+)
+@click.option("--verbose", is_flag=True, help="Show tracebacks.")
+@click.option("--quiet", is_flag=True, help="Show errors and differences only.")
+@click.option("--no-color", is_flag=True, help="No colours; NO_COLOR=1 does the same.")
+@command
+def replay(flags: Flags, file: str, timing: str) -> int:
+    """Play what --trace has recorded in FILE, and compare.
+
+    There is no network, and no tool is run. Exit codes: 0 all came out as it was recorded, 1 not.
+    """
+    from claw.cli.replay import replay_tape
+
+    return replay_tape(flags, file, original_timing=timing == "original")
 
 
 @cli.command()

@@ -144,7 +144,7 @@ class Repl:
         if state.planning:
             prompt = f"{PLANNING}\n\n{prompt}"
         try:
-            state.engine.run(state.bench.session, prompt, cancel=token)
+            state.bench.run(state.engine, prompt, token)
         except Exception as error:
             if state.bench.settings.verbose:
                 failures.show_traceback()

@@ -97,7 +97,7 @@ class _Once:
             whole = self._whole_prompt(prompt, limit, display)
             approver, on_repeat = self._approvers(bench)
             engine = bench.new_engine(approver, Tee(display, self._output), on_repeat)
-            return engine.run(bench.session, whole, cancel=limit)
+            return bench.run(engine, whole, limit)
 
     def _approvers(self, bench: Workbench) -> tuple[Approver, Approver | None]:
         """Who decides about calls, and about the same call for the third time."""

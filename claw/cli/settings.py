@@ -51,6 +51,8 @@ class Flags:
     resume: str = ""
     no_session: bool = False
     system_file: str = ""
+    trace: str = ""
+    replay: str = ""
     log_file: str = ""
     output: str = "text"
     verbose: bool = False

@@ -44,8 +44,8 @@ class TapedCalls:
         run, call = self._take(context.call)
         if self._timed:
             context.cancel.wait(call.seconds)
-        if call.shown:
-            context.output(call.shown)
+        if shown := call.shown or run.progress_of(call.id):
+            context.output(shown)
         if call.late or not call.ended:
             context.cancel.wait(PATIENCE_S)  # for those that had ended before
             context.cancel.cancel(run.cancel_reason)

@@ -18,6 +18,7 @@ call_started  a call begins to run: id, name
 call          it has run: id, seconds, cancelled (whether it was meanwhile), shown (the newest of
               its live output), output (content, is_error, details), or failed (a ToolError's
               words), or raised (name, words), or none of these: it heeded the cancel
+call_left     it was still running when the run was over: id, shown
 steering      what the user said meanwhile: lines
 run_ended     messages: what the run left behind the first `kept` messages of its history
 

@@ -40,9 +40,9 @@ def read_tape(path: Path) -> Tape:
         with open_plain(path) as file:
             tape = Tape(_header(file.readline(LONGEST_LINE), path))
             for line in _lines(file):
-                tape.cut_off = not line.endswith(b"\n")
-                if line.strip():
-                    _read(tape, line)
+                if line.strip() and not _read(tape, line):
+                    tape.damage += 1
+                    tape.cut_off = not line.endswith(b"\n")
     except OSError as error:
         raise ConfigError(f"{path} can't be read: {error.strerror or error}") from error
     for run in tape.runs.values():
@@ -71,7 +71,8 @@ def _header(line: bytes, path: Path) -> Header:
     return Header.from_record(record)
 
 
-def _read(tape: Tape, line: bytes) -> None:
+def _read(tape: Tape, line: bytes) -> bool:
+    """Whether it could be read."""
     try:
         record = decoded(line)
         if record["type"] == "run":
@@ -80,7 +81,8 @@ def _read(tape: Tape, line: bytes) -> None:
         else:
             READ[record["type"]](tape.runs[record["run"]], record)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, ClawError):
-        tape.damage += 1
+        return False
+    return True
 
 
 def _run(record: Record) -> TapedRun:
@@ -178,9 +180,19 @@ def _call_started(run: TapedRun, record: Record) -> None:
     run.calls.append(TapedCall(_text(record["id"]), _text(record["name"])))
 
 
+def _call_left(run: TapedRun, record: Record) -> None:
+    index = _running(run, record)
+    run.calls[index] = replace(run.calls[index], shown=_text(record["shown"]))
+
+
+def _running(run: TapedRun, record: Record) -> int:
+    """Which call it is: ids are used again."""
+    calls = enumerate(run.calls)
+    return max(n for n, call in calls if call.id == record["id"] and not call.ended)
+
+
 def _call(run: TapedRun, record: Record) -> None:
-    started = (n for n, call in enumerate(run.calls) if call.id == record["id"] and not call.ended)
-    index = max(started)
+    index = _running(run, record)
     output, raised = _outcome(record)
     run.calls[index] = replace(
         run.calls[index],
@@ -226,6 +238,7 @@ READ: Mapping[str, Callable[[TapedRun, Record], None]] = {
     "asked": _asked,
     "call_started": _call_started,
     "call": _call,
+    "call_left": _call_left,
     "steering": _steering,
     "run_ended": _run_ended,
 }

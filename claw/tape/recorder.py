@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from copy import copy
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from claw.cancel import CancelToken
@@ -16,6 +17,8 @@ from claw.reporter import Reporter
 from claw.session import Session
 from claw.store.records import Record
 from claw.tape.format import Header
+from claw.tape.lanes import Told
+from claw.tape.masking import Secrets
 from claw.tape.setup import setup_record
 from claw.tape.taps import RunTaps
 from claw.tape.writer import TapeWriter
@@ -33,9 +36,11 @@ class Recorder:
 
     def __init__(self, path: Path, *, secrets: Iterable[str] = ()) -> None:
         self._writer = TapeWriter(path)
-        self._secrets = set(secrets)
+        self._given = set(secrets)
         self._hidden: set[str] | None = None
+        self._secrets = Secrets()
         self._runs = 0
+        self._lock = Lock()
         self._left: tuple[int, tuple[Message, ...]] = (0, ())
         self._failure_told = False
 
@@ -49,12 +54,13 @@ class Recorder:
         reporter: Reporter | None = None,
     ) -> RunResult:
         """`engine.run` with the same arguments and the same outcome, recorded."""
-        self._runs += 1
-        number, history = self._runs, session.messages
-        self._begin(engine)
-        record = self._run_record(number, engine, session, prompt)
-        self._writer.put_wire(lambda: record)  # before all that comes of it
-        taps = RunTaps(self._writer, number)
+        history = session.messages
+        with self._lock:
+            self._begin(engine)
+            self._runs = number = self._runs + 1
+            record = self._run_record(number, engine, session, prompt)
+            self._writer.put_wire(lambda: record)  # before all that comes of it
+            taps = RunTaps(self._writer, number, self._secrets)
         chosen = engine.reporter if reporter is None else reporter
         listening = Listening(self, number, session, history, chosen or Reporter())
         tapped = _tapped(engine, taps)
@@ -62,11 +68,10 @@ class Recorder:
             return tapped.run(session, prompt, cancel=cancel, reporter=listening)
         finally:
             listening.put_batch()
-            taps.over = True
+            taps.end()
             engine.context_window = tapped.context_window  # a refusal may have told it
 
-    @property
-    def failure(self) -> str:
+    def take_failure(self) -> str:
         """Why the tape ends early, for the user; "" as long as it doesn't, and once it was told."""
         if self._failure_told or not self._writer.failure:
             return ""
@@ -85,7 +90,7 @@ class Recorder:
 
     def told(self, number: int, events: Sequence[RunEvent]) -> None:
         """Puts events on the tape."""
-        self._writer.put((number, self._writer.now(), events))
+        self._writer.put(Told(number, self._writer.now(), events))
 
     def ended(self, number: int, history: Sequence[Message], messages: Sequence[Message]) -> None:
         """Puts on the tape what the run left, and waits until all of it is written, or 2 s."""
@@ -104,12 +109,12 @@ class Recorder:
 
     def _begin(self, engine: Engine) -> None:
         """The header before the first run; and keys are masked before a run that may tell them."""
-        secrets = self._secrets | set(getattr(engine.provider, "secrets", ()))
+        values = self._given | set(getattr(engine.provider, "secrets", ()))
         first = self._hidden is None
-        if secrets != self._hidden:
+        if values != self._hidden:
+            self._hidden, self._secrets = values, Secrets(values)
             self._writer.flush(FLUSH_S)
-            self._writer.hide(secrets)
-            self._hidden = secrets
+            self._writer.hide(self._secrets)
         if first:
             header = _header(engine.provider)
             self._writer.put_wire(header.to_record)
@@ -151,7 +156,7 @@ class Listening(Reporter):
         if type(event) is RunFinished:
             self.put_batch()
             self._recorder.ended(self._number, self._history, self._session.messages)
-            if failure := self._recorder.failure:
+            if failure := self._recorder.take_failure():
                 self._reporter.on_event(Notice(failure))
         self._reporter.on_event(event)
 

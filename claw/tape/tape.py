@@ -8,7 +8,15 @@ from typing import TypeAlias
 
 from claw.approval import Decision
 from claw.errors import Cancelled, ClawError, ToolError
-from claw.events import RunEvent, RunFinished, RunResult, RunStatus, StreamEvent
+from claw.events import (
+    RunEvent,
+    RunFinished,
+    RunResult,
+    RunStatus,
+    StreamEvent,
+    ToolProgress,
+    ToolStarted,
+)
 from claw.messages import Message
 from claw.providers.quirks import Quirks
 from claw.tape.format import Header
@@ -109,6 +117,16 @@ class TapedRun:
     def cancel_reason(self) -> str:
         """Why it was cancelled, or the words for a tape that ends before."""
         return (self.result and self.result.cancel_reason) or "the tape ends here"
+
+    def progress_of(self, call_id: str) -> str:
+        """What was told of a call's live output; of its last call with that id."""
+        texts: list[str] = []
+        for event in self.events:
+            if isinstance(event, ToolStarted) and event.call.id == call_id:
+                texts.clear()
+            elif isinstance(event, ToolProgress) and event.call.id == call_id:
+                texts.append(event.text)
+        return "".join(texts)
 
     @property
     def cut_short(self) -> bool:

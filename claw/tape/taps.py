@@ -10,7 +10,7 @@ from typing import Any
 
 from claw.approval import Approver, Decision
 from claw.cancel import CancelToken
-from claw.engine.work import BoundedText
+from claw.engine.work import LiveOutput
 from claw.errors import Cancelled, ClawError, ProviderError, ToolError
 from claw.events import Completed, Failed, Retrying, StreamEvent
 from claw.messages import ToolCall
@@ -18,16 +18,22 @@ from claw.providers.base import ModelRequest, Provider, StreamingProvider
 from claw.providers.tap import Sent
 from claw.store.records import Record
 from claw.tape.format import HEADERS
+from claw.tape.lanes import BodyEnd, Piece
+from claw.tape.masking import Secrets
 from claw.tape.writer import TapeWriter
 from claw.tools.base import Arguments, RunFunction, Tool, ToolContext, ToolOutput
 
+OUTCOMES = frozenset({Completed, Failed, Retrying})
+
 
 class RunTaps:
-    """The taps of one run. over: it has ended, and what still comes isn't part of it."""
+    """The taps of one run."""
 
-    def __init__(self, writer: TapeWriter, run: int) -> None:
-        self.over = False
+    def __init__(self, writer: TapeWriter, run: int, secrets: Secrets) -> None:
         self.writer = writer
+        self.secrets = secrets
+        self._over = False
+        self._running: dict[str, LiveOutput] = {}
         self._run = run
         self._steps = count(1)
 
@@ -36,8 +42,14 @@ class RunTaps:
         return {"type": kind, "run": self._run, "at": round(self.writer.now(), 4), **more}
 
     def put(self, record: Record) -> None:
-        if not self.over:
+        if not self._over:
             self.writer.put(lambda: record)
+
+    def end(self) -> None:
+        """The run is over: what calls that it left behind still do isn't part of it."""
+        for call_id, shown in list(self._running.items()):
+            self.put(self.record("call_left", id=call_id, shown=shown.so_far()))
+        self._over = True
 
     def provider(self, provider: Provider | StreamingProvider) -> TappedProvider:
         return TappedProvider(provider, lambda: WireTap(self, self._run, next(self._steps)))
@@ -75,17 +87,19 @@ class RunTaps:
 
     def _recording(self, run: RunFunction) -> RunFunction:
         def recorded(arguments: Arguments, context: ToolContext) -> str | ToolOutput:
-            shown, began, call_id = BoundedText(), self.writer.now(), context.call.id
+            began, call_id = self.writer.now(), context.call.id
+            shown = self._running[call_id] = LiveOutput()
             self.put(self.record("call_started", id=call_id, name=context.call.name))
 
             def tell(**outcome: Any) -> None:
                 seconds = round(self.writer.now() - began, 4)
-                late, text = context.cancel.cancelled, shown.take()[0]
+                late, text = context.cancel.cancelled, shown.so_far()
                 ended = {"id": call_id, "seconds": seconds, "cancelled": late, "shown": text}
                 self.put(self.record("call", **ended, **outcome))
+                self._running.pop(call_id, None)
 
             def output(text: str) -> None:
-                shown.add(text)
+                shown.write(text)
                 context.output(text)
 
             try:
@@ -120,40 +134,48 @@ class TappedProvider:
     def stream(self, request: ModelRequest, cancel: CancelToken) -> Iterator[StreamEvent]:
         """The other one's events; its retries, and replies that came over no wire, are recorded."""
         tap = self._new_tap()
+        put_down = tap.told.append
         try:
             with closing(_events(self._provider, replace(request, tap=tap), cancel)) as events:
                 for event in events:
-                    if type(event) is Retrying:
-                        tap.on_retrying(event)
-                    elif not tap.used:
-                        tap.on_reply_event(event)
+                    put_down(event)
+                    if type(event) in OUTCOMES:
+                        tap.settle()
                     yield event
         except Cancelled:
             raise
         except ClawError as error:
-            tap.on_reply_event(Failed(error))
+            tap.told.append(Failed(error))
             raise
         except Exception as error:
             words = f"{type(self._provider).__name__} raised {type(error).__name__}: {error}"
             failure = ProviderError(f"{words} (a fault of the provider's code)")
-            tap.on_reply_event(Failed(failure))
+            tap.told.append(Failed(failure))
             raise failure from error
+        finally:
+            tap.settle()
 
 
 class WireTap:
-    """A Tap that puts the exchanges of one request on the tape. used: there was one."""
+    """A Tap that puts the exchanges of one request on the tape, each once it is known whether its
+    reply spells a key: then its events, masked, stand in the place of its bytes.
+
+    told: what the provider said since the last exchange, over a wire or not.
+    """
 
     def __init__(self, taps: RunTaps, run: int, step: int) -> None:
-        self.used = False
         self._taps = taps
-        self._writer = taps.writer
+        self._put = taps.writer.put_wire
         self._step = step
         self._body = run, step
+        self._sent = False
         self._open = False
+        self._end: Record | None = None
+        self.told: list[StreamEvent] = []
 
     def on_request(self, sent: Sent) -> None:
-        self.used = self._open = True
-        self._put(
+        self._sent = self._open = True
+        self._record(
             "request",
             dialect=sent.dialect,
             model=sent.model,
@@ -169,27 +191,47 @@ class WireTap:
 
     def on_answer(self, status: int, headers: Mapping[str, str]) -> None:
         kept = {name: headers[name] for name in HEADERS if name in headers}
-        self._put("answer", status=status, headers=kept)
+        self._record("answer", status=status, headers=kept)
 
     def on_piece(self, data: bytes) -> None:
         if self._open:
-            self._writer.put_wire((self._body, self._writer.now(), data))
+            self._put(Piece(self._body, self._taps.writer.now(), data))
 
     def on_end(self, error: ClawError | None) -> None:
         if self._open:
             self._open = False
-            self._writer.put_wire((self._body, self._writer.now(), None))
-            self._put("end", error=None if error is None else error.to_dict())
+            told = None if error is None else error.to_dict()
+            self._end = self._taps.record("end", step=self._step, error=told)
 
-    def on_retrying(self, event: Retrying) -> None:
-        self._put("retrying", **_without(event.to_dict(), "type"))
+    def settle(self) -> None:
+        """An exchange is over, in whatever way, or there was none."""
+        told = list(self.told)
+        self.told.clear()
+        end, self._end = self._end, None
+        over_wire, self._sent, self._open = self._sent, False, False
+        withheld = over_wire and self._taps.secrets.spelled_by(told)
+        if over_wire:
+            self._put(BodyEnd(self._body, withheld))
+        if end is not None:
+            self._put(lambda: end)
+        if withheld or not over_wire:
+            told = self._taps.secrets.out_of(told)
+        else:  # a failure without an end isn't one of the connection
+            told = [e for e in told if type(e) is Retrying or (type(e) is Failed and end is None)]
+        for event in told:
+            self._reply_event(event)
 
-    def on_reply_event(self, event: StreamEvent) -> None:
-        self._put("reply_event", event=event.to_dict())
+    def _reply_event(self, event: StreamEvent) -> None:
+        data = event.to_dict()
+        if isinstance(event, Retrying):
+            del data["type"]
+            self._record("retrying", **data)
+        else:
+            self._record("reply_event", event=data)
 
-    def _put(self, kind: str, **more: Any) -> None:
+    def _record(self, kind: str, **more: Any) -> None:
         record = self._taps.record(kind, step=self._step, **more)
-        self._writer.put_wire(lambda: record)
+        self._put(lambda: record)
 
 
 def _events(
@@ -212,7 +254,3 @@ def _output(result: str | ToolOutput) -> dict[str, Any]:
     if not isinstance(result, ToolOutput):
         return {"content": str(result), "is_error": False}
     return {"content": result.content, "is_error": result.is_error, "details": result.details}
-
-
-def _without(data: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key != name}

@@ -13,18 +13,18 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TypeVar
 
 from claw.errors import ClawError, ConfigError
-from claw.tape.lanes import Made, Piece, Recording, Told
+from claw.tape.lanes import BodyEnd, Made, Piece, Recording, Told
+from claw.tape.masking import Secrets
 
 T = TypeVar("T")
 
-GATHER_S = 0.02
+GATHER_S = 0.1
 MOST_WAITING = 50_000
 CLOSE_S = 5.0
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
@@ -43,8 +43,8 @@ class TapeWriter:
         self._path = path
         self._descriptor = _opened(path)
         self._started = time.monotonic()
-        self._recording = Recording(())
-        self._wire: deque[Piece | Made] = deque()
+        self._recording = Recording(Secrets())
+        self._wire: deque[Piece | BodyEnd | Made] = deque()
         self._told: deque[Told | Made] = deque()
         self._waiters: deque[Event] = deque()
         self._awake, self._hurry = Event(), Event()
@@ -56,11 +56,11 @@ class TapeWriter:
         """Seconds since the tape began."""
         return time.monotonic() - self._started
 
-    def hide(self, secrets: Iterable[str]) -> None:
+    def hide(self, secrets: Secrets) -> None:
         """From now on these are masked. Call it between runs, after `flush`."""
         self._recording = Recording(secrets)
 
-    def put_wire(self, item: Piece | Made) -> None:
+    def put_wire(self, item: Piece | BodyEnd | Made) -> None:
         """For what goes over the wire: it is written before the events that were put after it."""
         self._put(self._wire, item)
 
@@ -100,7 +100,7 @@ class TapeWriter:
             self._awake.clear()
             self._hurry.clear()
             closing, waiters = self._closing, _taken(self._waiters)
-            self._write()
+            self._write(closing)
             for done in waiters:
                 done.set()
             if closing:
@@ -108,13 +108,15 @@ class TapeWriter:
                     os.close(self._descriptor)
                 return
 
-    def _write(self) -> None:
+    def _write(self, closing: bool) -> None:
         told = _taken(self._told)  # first: what it came of is then on the wire's queue, too
         wire = _taken(self._wire)
         if self.failure:
             return
         try:
             self._append(b"".join(self._recording.lines(wire, told)))
+            if closing:
+                self._append(b"".join(self._recording.rest()))
         except OSError as error:
             self._fail(error.strerror or str(error))
         except ClawError as error:

@@ -55,7 +55,7 @@ def played(taped: Taped) -> Verdict:
     """The tape played again: it must come out as it is on the tape, and as it was."""
     tape, told = taped.tape, MemoryReporter()
     verdict = replay(tape, reporter=told)
-    assert verdict.difference == ""
+    assert not verdict.difference, verdict.difference
     if not verdict.cut:
         last = tape.runs[max(tape.runs)]
         assert last.messages == list(taped.session.messages[last.kept :])
