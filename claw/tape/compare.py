@@ -1,6 +1,7 @@
 """What differs between a run on a tape and the same run played again: the first thing, in words.
 
-Times aren't compared, nor what the prices made of the tokens, nor lines about the session's file.
+Times aren't compared, nor what the prices made of the tokens, nor the notices that a run begins or
+ends with: these are about the session's file.
 Live output counts by its text alone: how it is cut depends on the moment. An id that claw itself
 gave a call counts as the one that it has on the tape.
 """
@@ -12,7 +13,15 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from claw.events import Notice, Retrying, RunEvent, RunFinished, ToolFinished, ToolProgress
+from claw.events import (
+    Notice,
+    Retrying,
+    RunEvent,
+    RunFinished,
+    RunStarted,
+    ToolFinished,
+    ToolProgress,
+)
 from claw.messages import Message
 from claw.tape.tape import TapedRun
 
@@ -62,11 +71,12 @@ def normal(
                 unknown.add(event.call.id)
             continue
         if isinstance(event, Notice):
-            notices.append(event.to_dict())
+            if not found or found[-1]["type"] != RunStarted.type:  # else of the session
+                notices.append(event.to_dict())
             continue
         data = event.to_dict()
         if isinstance(event, RunFinished):
-            notices.clear()  # of the session, at its end
+            notices.clear()  # of the session, too
             data |= {"duration_s": 0, "cost": None}
         if isinstance(event, Retrying):
             data["wait_s"] = 0

@@ -48,10 +48,11 @@ class Told(NamedTuple):
 
 
 class Recording:
-    """Turns what waited into lines of a tape, without `secrets`. For the thread that writes."""
+    """Turns what waited into lines of a tape, without `secrets`. For the thread that writes; any
+    other may set `secrets`."""
 
-    def __init__(self, secrets: Secrets) -> None:
-        self._secrets = secrets
+    def __init__(self) -> None:
+        self.secrets = Secrets()
         self._pieces: dict[Body, list[Piece]] = {}
         self._fragments: dict[int, list[RunEvent]] = {}
 
@@ -60,14 +61,14 @@ class Recording:
     ) -> Iterator[bytes]:
         """HistoryError for what can't be encoded."""
         for record in (*self._of_wire(wire), *self._of_told(told)):
-            yield self._secrets.line(record)
+            yield self.secrets.line(record)
 
     def rest(self) -> Iterator[bytes]:
         """What was held back, at the end of the tape."""
         for body in list(self._pieces):
-            yield from map(self._secrets.line, self._body(body))
+            yield from map(self.secrets.line, self._body(body))
         for run in list(self._fragments):
-            yield from map(self._secrets.line, self._held(run, 0.0))
+            yield from map(self.secrets.line, self._held(run, 0.0))
 
     def _of_wire(self, items: Iterable[Piece | BodyEnd | Made]) -> Iterator[Record]:
         for item in items:
@@ -79,7 +80,7 @@ class Recording:
                 yield from self._body(item.body)
             else:
                 yield item()
-        if not self._secrets:
+        if not self.secrets:
             for body in list(self._pieces):
                 yield from self._body(body)
 
@@ -87,8 +88,8 @@ class Recording:
         """The pieces as they came, in a few records."""
         pieces = self._pieces.pop(body, [])
         texts = [piece.data.decode("latin-1") for piece in pieces]
-        if self._secrets:
-            texts = self._secrets.among(texts)
+        if self.secrets:
+            texts = self.secrets.among(texts)
         for start in range(0, len(pieces), PIECES_OF_A_RECORD):
             part = slice(start, start + PIECES_OF_A_RECORD)
             times = [_rounded(piece.at) for piece in pieces[part]]
@@ -110,13 +111,13 @@ class Recording:
                 for event in group:
                     told = event.to_dict()
                     yield {"type": "event", "run": run, "at": _rounded(at), "event": told}
-        if not self._secrets:
+        if not self.secrets:
             for run in list(self._fragments):
                 yield from self._held(run, at)
 
     def _held(self, run: int, at: float) -> Iterator[Record]:
         """Neighbours that are deltas of one kind, and of one call, in one record."""
-        events: list[Any] = list(self._secrets.out_of(self._fragments.pop(run, [])))
+        events: list[Any] = list(self.secrets.out_of(self._fragments.pop(run, [])))
         for key, group in groupby(events, _stream):
             head = {"run": run, "at": _rounded(at)}
             if isinstance(key, int):

@@ -38,11 +38,18 @@ class Secrets:
         spans = sorted(self._spans("".join(texts)))
         return _without(spans, texts) if spans else list(texts)
 
+    def are_in(self, text: str) -> bool:
+        return next(self._spans(text), None) is not None
+
     def spelled_by(self, events: Iterable[Event]) -> bool:
-        """Whether fragments of one text, put together, hold one."""
-        return any(
-            next(self._spans("".join(map(_text, stream))), None) for stream in _streams(events)
-        )
+        """Whether one is spelled by several fragments of a text, and isn't whole in any."""
+        for stream in _streams(events):
+            texts = [*map(_text, stream)]
+            if self.are_in("".join(texts)):
+                apart = [each for text in texts for each in self.among([text])]
+                if apart != self.among(texts):
+                    return True
+        return False
 
     def out_of(self, events: Sequence[E]) -> list[E]:
         """The events, the fragments without them; one of which nothing is left is left out."""

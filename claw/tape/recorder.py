@@ -36,8 +36,7 @@ class Recorder:
 
     def __init__(self, path: Path, *, secrets: Iterable[str] = ()) -> None:
         self._writer = TapeWriter(path)
-        self._given = set(secrets)
-        self._hidden: set[str] | None = None
+        self._keys = set(secrets)
         self._secrets = Secrets()
         self._runs = 0
         self._lock = Lock()
@@ -109,13 +108,11 @@ class Recorder:
 
     def _begin(self, engine: Engine) -> None:
         """The header before the first run; and keys are masked before a run that may tell them."""
-        values = self._given | set(getattr(engine.provider, "secrets", ()))
-        first = self._hidden is None
-        if values != self._hidden:
-            self._hidden, self._secrets = values, Secrets(values)
-            self._writer.flush(FLUSH_S)
+        keys = self._keys | set(getattr(engine.provider, "secrets", ()))
+        if keys != self._keys or not self._runs:
+            self._keys, self._secrets = keys, Secrets(keys)
             self._writer.hide(self._secrets)
-        if first:
+        if not self._runs:
             header = _header(engine.provider)
             self._writer.put_wire(header.to_record)
 

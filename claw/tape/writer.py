@@ -19,6 +19,7 @@ from threading import Event, Thread
 from typing import TypeVar
 
 from claw.errors import ClawError, ConfigError
+from claw.log import log
 from claw.tape.lanes import BodyEnd, Made, Piece, Recording, Told
 from claw.tape.masking import Secrets
 
@@ -43,7 +44,7 @@ class TapeWriter:
         self._path = path
         self._descriptor = _opened(path)
         self._started = time.monotonic()
-        self._recording = Recording(Secrets())
+        self._recording = Recording()
         self._wire: deque[Piece | BodyEnd | Made] = deque()
         self._told: deque[Told | Made] = deque()
         self._waiters: deque[Event] = deque()
@@ -57,8 +58,8 @@ class TapeWriter:
         return time.monotonic() - self._started
 
     def hide(self, secrets: Secrets) -> None:
-        """From now on these are masked. Call it between runs, after `flush`."""
-        self._recording = Recording(secrets)
+        """From now on these are masked."""
+        self._recording.secrets = secrets
 
     def put_wire(self, item: Piece | BodyEnd | Made) -> None:
         """For what goes over the wire: it is written before the events that were put after it."""
@@ -121,6 +122,9 @@ class TapeWriter:
             self._fail(error.strerror or str(error))
         except ClawError as error:
             self._fail(error.message)
+        except Exception as error:  # else it would end this thread, and nobody would be told
+            log().debug("the tape's thread failed", exc_info=True)
+            self._fail(f"a fault in claw, {type(error).__name__}: {error}")
 
     def _append(self, data: bytes) -> None:
         view = memoryview(data)

@@ -179,7 +179,8 @@ def test_a_history_from_before_is_on_the_tape(tmp_path: Path) -> None:
     with asking(reply("Hello")) as provider:
         from claw.tape import Recorder
 
-        taped.session = Session([Message.user("Hi"), Message.assistant(), Message.user("So?")])
+        open_end = Message.assistant(ToolCall("c1", "look"))
+        taped.session = Session([Message.user("Hi"), open_end])  # a notice tells of its repair
         taped.session.id = "20261130-124743-5tk3f9"
         with Recorder(taped.path) as recorder:
             recorder.run(Engine(provider), taped.session, "go", reporter=taped.told)
