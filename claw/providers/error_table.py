@@ -112,8 +112,8 @@ def unanswered(error: Exception, endpoint: Endpoint, *, connected: bool) -> Claw
                 return ConnectError(words, retryable=row.retryable)
     if any(isinstance(cause, TookTooLong) for cause in causes):
         return ReadTimeout(
-            f"{endpoint.host} is connected, but in {endpoint.clocks.progress:g} s no answer began, "
-            "only pieces of one came"
+            f"{endpoint.host} is connected, but the head of an answer didn't come whole within "
+            f"{endpoint.clocks.progress:g} s"
         )
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return ReadTimeout(

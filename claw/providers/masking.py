@@ -36,6 +36,7 @@ def without_secrets(text: str, secrets: tuple[str, ...]) -> str:
     for secret in secrets:
         if secret[:SHORTEST_PART] not in text and not any(mark in text for mark in ESCAPES):
             continue  # as a rule; the pattern costs more than the look
+        text = re.sub(_spellings(secret), MASK, text)
         begins = re.compile(_spellings(secret[:SHORTEST_PART]))
         at = 0
         while found := begins.search(text, at):
@@ -79,24 +80,31 @@ def masked(error: ProviderError, secrets: tuple[str, ...], key: str | None) -> P
 
 def _spellings(part: str) -> str:
     """A pattern for `part` in any spelling."""
-    return "".join(map(_spelling, part))
+    return "".join(map(_spelling, _letters(part)))
 
 
-def _spelling(char: str) -> str:
-    """A pattern for one character. Of backslashes before it a few count: a text of many would
-    else be looked through once for each."""
-    number = ord(char)
-    forms = [re.escape(char), f"(?i:u{number:04x})", f"(?i:%{number:02x})"]
+def _letters(part: str) -> list[str]:
+    """The characters one by one, backslashes that stand together as one: how many there are
+    depends on the spelling."""
+    return re.findall(r"\\+|.", part)
+
+
+def _spelling(letter: str) -> str:
+    """A pattern for one of them. Of backslashes before it a few count: a text of many would else
+    be looked through once for each."""
+    char, number = letter[0], ord(letter[0])
+    forms = [f"(?i:u{number:04x})", f"(?i:%{number:02x})"]
     forms += [f"(?i:&#x0*{number:x};)", f"&#0*{number};"]
     if char in ENTITIES:
         forms.append(f"&{ENTITIES[char]};")
-    return rf"(?:\\{{0,8}}(?:{'|'.join(forms)}))"
+    either = "|".join([*forms, re.escape(char)])
+    return f"(?:{either})++" if char == "\\" else rf"(?:\\{{0,8}}(?:{either}))"
 
 
 def _end_of(rest: str, text: str, at: int) -> int:
     """Where the secret ends whose `rest` goes on at `at`, be it cut off in the middle."""
-    for char in rest:
-        found = re.compile(_spelling(char)).match(text, at)
+    for letter in _letters(rest):
+        found = re.compile(_spelling(letter)).match(text, at)
         if found is None:
             return at
         at = found.end()

@@ -290,7 +290,7 @@ def raw(data: bytes) -> Behaviour:
 
 
 def trickle(head: bytes, piece: bytes, every: float = 0.02) -> Behaviour:
-    """`head`, then `piece` and a pause of `every` seconds, again and again, until the client goes."""
+    """`head`, then `piece` and a pause of `every` seconds, until the client goes."""
 
     def behave(peer: Peer, request: Request) -> None:
         peer.send(head)
