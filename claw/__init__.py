@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from claw.messages import ToolCall as ToolCall
     from claw.messages import ToolResult as ToolResult
     from claw.messages import Usage as Usage
+    from claw.policy import PolicySettings as PolicySettings
     from claw.reporter import MemoryReporter as MemoryReporter
     from claw.reporter import Reporter as Reporter
     from claw.reporter import Tee as Tee
@@ -54,6 +55,7 @@ NAMES = {
     ),
     "claw.events": ("RunResult", "RunStatus"),
     "claw.messages": ("Message", "StopReason", "ToolCall", "ToolResult", "Usage"),
+    "claw.policy": ("PolicySettings",),
     "claw.reporter": ("MemoryReporter", "Reporter", "Tee"),
     "claw.session": ("Session",),
     "claw.tools.base": ("Tool", "ToolContext", "ToolOutput", "ToolRegistry", "tool"),

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from claw.cancel import CancelToken
 from claw.events import RunStatus
 from claw.messages import ToolCall
-from claw.policy import Answer, Kind, PolicySettings, Request, Verdict
+from claw.policy import Answer, Grant, Kind, PolicySettings, Request, Verdict
 from claw.tools.base import PreviewFunction, Tool, ToolContext
 from claw.values import frozen
 
@@ -48,56 +48,56 @@ def deny_all(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
 class Rules:
     """Approver: what the policy (claw.policy) allows or denies is settled, the rest is for `ask`.
 
-    cwd: where commands run. settings: mode and rules; may be replaced between calls. Grants hold
-    as long as this object: a tool by its name, a command by its identical text.
+    cwd: the folder that the tools are bound to, as in `coding_tools(cwd)`: there commands run, and
+    from there it is looked at where their paths lead. settings: mode and rules; may be replaced
+    between calls; to read in its `folders` is free, as in `cwd`. Grants hold as long as this
+    object: a tool by its name, a command by its identical text.
     """
 
     def __init__(
         self,
         ask: Approver = deny_all,
         *,
-        cwd: Path | None = None,
+        cwd: str | os.PathLike[str],
         settings: PolicySettings | None = None,
     ) -> None:
         self._ask = ask
-        self._cwd = Path(os.path.realpath(cwd or Path.cwd()))
-        self.settings = settings or PolicySettings(folders=(str(self._cwd),))
+        self._cwd = Path(os.path.realpath(cwd))
+        self.settings = settings or PolicySettings()
 
     def __call__(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
         verdict = self.verdict(call, tool, cancel)
         if verdict.answer is Answer.ASK:
-            return self._ask(call, tool, cancel)
+            return self.ask(call, tool, cancel, verdict)
         return Decision(verdict.answer is Answer.ALLOW, verdict.reason)
 
+    def ask(self, call: ToolCall, tool: Tool, cancel: CancelToken, verdict: Verdict) -> Decision:
+        """Decides what the policy leaves open, as an Approver does. For a subclass to override
+        that wants to know why it is asked; this one hands the call to the constructor's `ask`."""
+        return self._ask(call, tool, cancel)
+
     def verdict(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> Verdict:
-        """What the policy says of the call, and why."""
-        return self._judged(self._request(call, tool, cancel), self.settings)
+        """What the policy says of the call, and why. It sees words alone; where the paths among
+        them lead is looked at here."""
+        from claw.policy.decision import judge, leads_out  # late: it knows many commands
 
-    def can_grant(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> bool:
-        """Whether a grant would let this very call pass: nothing lets a cautioned one."""
-        granted = self.settings.granted | {grant_of(call, tool)}
-        settings = replace(self.settings, granted=granted)
-        return self._judged(self._request(call, tool, cancel), settings).answer is Answer.ALLOW
-
-    def grant(self, call: ToolCall, tool: Tool) -> None:
-        """From now on calls like this one pass unasked."""
-        granted = self.settings.granted | {grant_of(call, tool)}
-        self.settings = replace(self.settings, granted=granted)
-
-    def take_back(self, grant: tuple[str, str]) -> None:
-        """Such calls are asked about again."""
-        self.settings = replace(self.settings, granted=self.settings.granted - {grant})
-
-    def _judged(self, request: Request, settings: PolicySettings) -> Verdict:
-        """The policy sees words alone; where the paths among them lead is looked at here."""
-        from claw.policy.judge import judge  # late: it knows many commands
-
-        verdict = judge(request, settings)
+        folders = (str(self._cwd), *self.settings.folders)
+        settings = replace(self.settings, folders=tuple(dict.fromkeys(folders)))
+        verdict = judge(self._request(call, tool, cancel), settings)
         for path in verdict.reads:
             real = Path(os.path.realpath(self._cwd / path))
             if not any(real.is_relative_to(folder) for folder in settings.folders):
-                return Verdict(Answer.ASK, f"{path} leads out of the workspace, to {real}")
+                return leads_out(path, str(real), settings)
         return verdict
+
+    def grant(self, call: ToolCall, tool: Tool) -> None:
+        """From now on calls like this one pass unasked, where their verdict is `grantable`."""
+        granted = self.settings.granted | {grant_of(call, tool)}
+        self.settings = replace(self.settings, granted=granted)
+
+    def take_back(self, grant: Grant) -> None:
+        """Such calls are asked about again."""
+        self.settings = replace(self.settings, granted=self.settings.granted - {grant})
 
     def _request(self, call: ToolCall, tool: Tool, cancel: CancelToken) -> Request:
         context = ToolContext(call, cancel, self._cwd)
@@ -108,17 +108,16 @@ class Rules:
         return Request(
             call.name,
             call.arguments,
-            kind_of(tool),
+            _kind(tool),
             command_line=command_line(call, tool),
             caution=said(tool.caution),
             protected=said(tool.protected),
         )
 
 
-def grant_of(call: ToolCall, tool: Tool) -> tuple[str, str]:
-    """What a grant for the session covers: the tool's name, and the identical command if it has
-    one."""
-    return call.name, command_line(call, tool)
+def grant_of(call: ToolCall, tool: Tool) -> Grant:
+    """What a grant for the session covers: the tool, or the identical command if it has one."""
+    return Grant(call.name, command_line(call, tool))
 
 
 def command_line(call: ToolCall, tool: Tool) -> str:
@@ -126,7 +125,7 @@ def command_line(call: ToolCall, tool: Tool) -> str:
     return str(call.arguments.get(tool.command, "")) if tool.command else ""
 
 
-def kind_of(tool: Tool) -> Kind:
+def _kind(tool: Tool) -> Kind:
     """What calls of this tool may do, as the policy sees them."""
     if tool.command:
         return Kind.COMMAND

@@ -16,6 +16,8 @@ ROOT = Path(claw.__file__).parent
 # Lowest first. A module may import its own layer and those before it.
 LAYERS = [
     "values",
+    "modes",
+    "unseen",
     "log",
     "errors",
     "messages",

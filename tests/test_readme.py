@@ -6,12 +6,17 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from claw.cli import failures
+from claw.cli.config import APPROVALS, LIMITS, SANDBOX, read_config
+from claw.modes import APPROVAL_MODES
 from claw.providers.presets import PRESETS
+from claw.tools import coding_tools
+from claw.tools.ask_user import ask_user_tool
 from tests.support.server import Turn, model, serve
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -46,6 +51,27 @@ def test_embedding_takes_ten_lines() -> None:
     embedding = README.split("\n## Embed it\n", 1)[1]
     assert embedding.lstrip().startswith(f"```python\n{BLOCKS[0]}")
     assert len([line for line in BLOCKS[0].splitlines() if line.strip()]) == 10
+
+
+def test_the_settings_that_it_shows_are_settings(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "config.toml").write_text(block)
+    config = read_config(tmp_path / "config.toml")
+    assert config.warnings == ()
+    assert set(tomllib.loads(block)) == {"approvals", "sandbox", "limits"}
+    for table, known in (("approvals", APPROVALS), ("sandbox", SANDBOX), ("limits", LIMITS)):
+        assert set(tomllib.loads(block)[table]) == set(known)
+
+
+def test_the_table_of_tools_is_that_of_the_command() -> None:
+    told = [name for row in table_under("What it can do") for name in row[0].split(", ")]
+    known = [tool.name for tool in (*coding_tools("."), ask_user_tool(None))]
+    assert sorted(name.strip("`") for name in told) == sorted(known)
+
+
+def test_the_table_of_modes_is_that_of_the_policy() -> None:
+    told = [row[0].split("`")[1] for row in table_under("What it may do")]
+    assert told == [*APPROVAL_MODES]
 
 
 def test_the_table_of_servers_is_that_of_the_presets() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
@@ -15,11 +15,12 @@ from claw.cli.failures import tell
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
-from claw.cli.places import Places, find_places, open_plain
+from claw.cli.places import Places, find_places, read_plain, user_path
+from claw.cli.planning import reading_tools
 from claw.cli.project import project_instructions, with_project_settings
 from claw.cli.settings import Flags, Settings, need_model, resolve
 from claw.cli.system_prompt import system_prompt
-from claw.cli.trust import TrustedFolders, is_trusted
+from claw.cli.trust import TrustedFolders, settle_trust
 from claw.cli.user_tools import load_tools
 from claw.engine import Engine
 from claw.engine.budget import check_budget
@@ -36,8 +37,9 @@ from claw.store import SessionStore
 from claw.tools import coding_tools
 from claw.tools.ask_user import AskUser, ask_user_tool
 from claw.tools.base import Tool, ToolRegistry
-from claw.tools.groups import groups_in
+from claw.tools.process_groups import groups_in
 from claw.tools.sandbox import NoSandbox, Sandbox, find_sandbox
+from claw.tools.state import SHELL_FAMILY
 from claw.values import frozen
 
 if TYPE_CHECKING:
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
 Answering: TypeAlias = "HTTPProvider | FallbackProvider | TapeProvider"
 
 SYSTEM_FILE_BYTES = 200_000
-SHELL_FAMILY = "shell"
 
 
 @frozen
@@ -168,7 +169,7 @@ def assemble(
         tape = opened(flags.replay)
         flags, environ, config = without_server(tape, flags, environ, config)
     settings = resolve(flags, environ, config)
-    trusted, notices = is_trusted(settings.cwd, TrustedFolders(places.trust_file), ask)
+    trusted, notices = settle_trust(settings.cwd, TrustedFolders(places.trust_file), ask)
     if trusted:
         config = with_project_settings(config, settings.cwd)
         settings = resolve(flags, environ, config)
@@ -201,7 +202,6 @@ def assemble(
         from claw.tape import tape_tools
 
         tools = tuple(tape_tools(tape))
-    rules = _system_file(settings.system_file)
     instructions, more = project_instructions(settings.cwd) if trusted else ("", [])
     return Workbench(
         settings=settings,
@@ -212,7 +212,7 @@ def assemble(
             settings.cwd,
             tools,
             add_dirs=settings.add_dirs,
-            rules=rules,
+            base=_system_file(settings.system_file),
             instructions=instructions,
         ),
         env=_without_own_keys(environ, config),
@@ -267,11 +267,6 @@ def _tools(
     return tuple(ToolRegistry(wanted))
 
 
-def reading_tools(tools: Iterable[Tool]) -> list[Tool]:
-    """Those that change nothing."""
-    return [tool for tool in tools if tool.read_only]
-
-
 def _without_own_keys(environ: Mapping[str, str], config: UserConfig) -> dict[str, str]:
     """The engine takes out the keys it knows of; those of the user's presets only we know."""
     own = {table.preset.key_variable for table in config.presets.values()}
@@ -282,10 +277,7 @@ def _system_file(name: str) -> str:
     if not name:
         return ""
     try:
-        with open_plain(Path(name).expanduser()) as stream:
-            data = stream.read(SYSTEM_FILE_BYTES + 1)
+        data = read_plain(user_path(name, "--system-file "), SYSTEM_FILE_BYTES)
     except OSError as error:
         raise ConfigError(f"--system-file {name} can't be read: {error.strerror}") from error
-    if len(data) > SYSTEM_FILE_BYTES:
-        raise ConfigError(f"--system-file {name} is over 200 kB")
     return data.decode("utf-8", "replace").strip()

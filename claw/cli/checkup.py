@@ -13,12 +13,14 @@ from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
 from claw.cli.findings_table import table_row, table_width
 from claw.cli.first_run import local_servers
-from claw.cli.keys import GENERAL_VARIABLE
+from claw.cli.held_signals import let_signals_through
+from claw.cli.key_mask import KeyMask, key_variables
 from claw.cli.one_object import ended_early, show_object
 from claw.cli.places import Places, find_places
 from claw.cli.rich_terminal import painter_for
 from claw.cli.servers import preset_tables
-from claw.cli.settings import Flags, NothingSet, resolve, wants_color
+from claw.cli.settings import Flags, resolve_as_far, wants_color
+from claw.cli.streams import write_output
 from claw.errors import ConfigError
 from claw.providers.probe.findings import Finding, Verdict
 
@@ -30,17 +32,27 @@ PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 CERTIFICATES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
 
-def check_up(flags: Flags, *, as_json: bool = False) -> int:
+def check_up(flags: Flags, *, as_json: bool = False, wants_server: bool = False) -> int:
     """Prints a line for each thing; asks nobody but this machine's own servers. Returns 0, or 1
-    where something is broken."""
+    where something is broken.
+
+    wants_server: an option was given that goes with a server only, which is a ConfigError.
+    """
     token, findings = CancelToken(), list[Finding]()
     paint = painter_for(sys.stdout, color=wants_color(flags, os.environ))
     width = table_width(1)
     try:
+        let_signals_through()
+        if wants_server:
+            raise ConfigError("--write, --name and --model go with a URL or --provider")
         for finding in _findings(flags, os.environ):
             findings.append(finding)
             if not as_json:
-                sys.stdout.write(table_row(finding, width, paint))
+                write_output(table_row(finding, width, paint))
+    except ConfigError as error:
+        if as_json:
+            show_object(_told(findings), "error", error)
+        raise
     except KeyboardInterrupt:
         if as_json:
             show_object(_told(findings), "cancelled")
@@ -94,28 +106,28 @@ def _config_file(config: UserConfig) -> Iterator[Finding]:
 
 def _state(places: Places) -> Finding:
     """The folder with what claw remembers; the nearest folder that is there must be writable."""
-    there = next(folder for folder in (places.state, *places.state.parents) if folder.exists())
+    folders = (places.state, *places.state.parents)
+    there = next(folder for folder in folders if os.path.exists(folder))
     if not os.access(there, os.W_OK | os.X_OK):
         return Finding("state", f"{places.state}: {there} can't be written", FAULT)
     return Finding("state", str(places.state), OK if there == places.state else ABSENT)
 
 
 def _in_force(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Finding:
+    mask = KeyMask.of(environ, config)
     try:
-        settings = resolve(flags, environ, config)
-    except NothingSet:
-        return Finding("server", "none is set; `claw` says how to begin", ABSENT)
+        settings = resolve_as_far(flags, environ, config)
     except ConfigError as error:
-        return Finding("server", error.message, FAULT)
-    model = settings.model or "no model set"
-    return Finding("server", f"{settings.preset.name} at {settings.base_url}, {model}")
+        return Finding("server", mask(error.message), FAULT)
+    if not settings.base_url:
+        return Finding("server", "none is set; `claw` says how to begin", ABSENT)
+    model = mask(settings.model) or "no model set"
+    return Finding("server", f"{settings.preset.name} at {mask(settings.base_url)}, {model}")
 
 
 def _keys(environ: Mapping[str, str], config: UserConfig) -> Iterator[Finding]:
     """The variables by name. A value is never shown, not even a part of it."""
-    presets = [table.preset for table in preset_tables(config).values()]
-    variables = dict.fromkeys([GENERAL_VARIABLE, *(p.key_variable for p in presets)])
-    names = [name for name in variables if name]
+    names = key_variables(config)
     yield from (Finding("key", f"{name} is set") for name in names if environ.get(name))
     if missing := [name for name in names if not environ.get(name)]:
         yield Finding("keys", f"not set: {', '.join(missing)}", ABSENT)

@@ -8,8 +8,9 @@ from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from claw.cli.places import open_plain
+from claw.cli.places import read_plain
 from claw.errors import ConfigError
+from claw.modes import APPROVAL_MODES, SANDBOX_MODES
 from claw.pricing import Budget, Price, parse_budget
 from claw.providers.effort import LEVELS, STYLE_OF_DIALECT, STYLES
 from claw.providers.presets import PRESETS, Preset
@@ -20,6 +21,9 @@ from claw.values import frozen
 class Amount(float):
     """The kind of a number that may be 0."""
 
+
+FILE_BYTES = 1_000_000
+BYTE_ORDER_MARK = "\ufeff"  # some editors write one
 
 Kind: TypeAlias = type | tuple[str, ...]
 """What a setting may hold: a value of a type, or one of these texts."""
@@ -49,12 +53,12 @@ TOP: Mapping[str, Kind] = {
     "prices": dict,
 }
 APPROVALS: Mapping[str, Kind] = {
-    "mode": ("ask", "edits", "all", "none"),
+    "mode": APPROVAL_MODES,
     "allow": list,
     "deny": list,
 }
 SANDBOX: Mapping[str, Kind] = {
-    "mode": ("auto", "require", "off"),
+    "mode": SANDBOX_MODES,
     "net": bool,
     "add_dirs": list,
 }
@@ -117,23 +121,32 @@ def read_config(file: Path) -> UserConfig:
     ConfigError, with the place, for a file that can't be read, isn't TOML, or holds a value of
     the wrong kind. A name it doesn't know is a warning.
     """
+    text = text_of(file)
+    return UserConfig(file) if text is None else _checked(file, parsed(file, text))
+
+
+def text_of(file: Path) -> str | None:
+    """What stands in `file`, None where there is no such file; ConfigError as in `read_config`."""
     try:
-        with open_plain(file) as stream:
-            text = stream.read().decode("utf-8-sig")  # some editors write a byte order mark
-        data = _parsed(text)
+        return read_plain(file, FILE_BYTES).decode()
     except FileNotFoundError:
-        return UserConfig(file)
+        return None
     except OSError as error:
         raise ConfigError(f"{file} can't be read: {error.strerror}") from error
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError; the first names the line
+    except UnicodeDecodeError as error:
         raise ConfigError(f"{file} isn't valid TOML: {error}") from error
-    return _checked(file, data)
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(file: Path, text: str) -> dict[str, Any]:
+    """`text`, which stands in `file`, as TOML; ConfigError, with the line, where it is none."""
     import tomllib  # 4 ms, which a user without settings needn't pay
 
-    return tomllib.loads(text)
+    try:
+        return tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
+    except ValueError as error:
+        raise ConfigError(f"{file} isn't valid TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{file} can't be read: it is nested too deep") from error
 
 
 def _checked(file: Path, data: Mapping[str, Any]) -> UserConfig:

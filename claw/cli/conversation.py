@@ -11,6 +11,7 @@ from claw.cancel import CancelToken
 from claw.cli.assemble import assemble
 from claw.cli.failures import USAGE, tell
 from claw.cli.first_run import LocalServer, explained, local_servers
+from claw.cli.held_signals import let_signals_through
 from claw.cli.question import ask_yes_no
 from claw.cli.repl import run_repl
 from claw.cli.settings import Flags, NothingSet, wants_color
@@ -20,6 +21,7 @@ from claw.cli.user_questions import UserQuestions
 
 def converse(flags: Flags) -> int:
     """Runs the REPL, or with nothing set helps to a server; returns the exit code."""
+    let_signals_through()
     terminal = Terminal.of_process()
     try:
         return _converse(flags, terminal)

@@ -21,6 +21,7 @@ from claw.cli import failures
 from claw.cli.ask import Asker
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
+from claw.cli.streams import write_output
 from claw.cli.style import Paint, paint_diff
 from claw.cli.system_prompt import system_prompt
 from claw.cli.terminal import Terminal
@@ -35,7 +36,8 @@ from claw.policy import PolicySettings
 from claw.providers import OpenAIChat
 from claw.session import Session
 from claw.tools import coding_tools
-from claw.tools.groups import groups_in
+from claw.tools.process_groups import groups_in
+from claw.tools.state import SHELL_FAMILY
 
 BEGINNING = """\
 The model of this demo is a script: it needs no key, and nothing leaves this
@@ -58,15 +60,14 @@ def run_demo(*, keep: bool = False, color: bool = True) -> int:
     keep: leave the folder there. On the main thread; a second Ctrl-C raises KeyboardInterrupt.
     """
     token, terminal, session = CancelToken(), Terminal.of_process(), Session()
-    kill = groups_in(session.state("shell")).kill_all
+    kill = groups_in(session.state(SHELL_FAMILY)).kill_all
     with turn(token, terminal, kill=kill) as ending, demo_folder(keep=keep) as folder, session:
         asks = terminal.can_ask
         fate = "" if keep else ", removed at the end"
         approval = ASKED if asks else NOBODY
         show(BEGINNING.format(approval=approval, folder=folder, fate=fate, task=TASK))
         paint = painter_for(sys.stderr, color=color)
-        rules = PolicySettings(folders=(str(folder),))
-        asker = Asker(terminal, cwd=folder, settings=rules, paint=paint)
+        asker = Asker(terminal, cwd=folder, settings=PolicySettings(), paint=paint)
         approver = asker if asks else allow_all
         code = play(folder, approver, session, token, color=color, paced=terminal.shows)
         if code == 0:
@@ -119,8 +120,7 @@ def show_changes(folder: Path, paint: Paint) -> None:
 
 
 def show(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    write_output(text)
 
 
 def python_word() -> str:

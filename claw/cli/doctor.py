@@ -14,12 +14,14 @@ from claw.cancel import CancelToken
 from claw.cli.config import read_config
 from claw.cli.failures import USAGE, tell
 from claw.cli.findings_table import table_row, table_width
+from claw.cli.key_mask import KeyMask
 from claw.cli.keys import fetch_key
 from claw.cli.one_object import ended_early, show_object
 from claw.cli.places import find_places
 from claw.cli.preset_record import add_record, preset_name, record_of
 from claw.cli.rich_terminal import painter_for
 from claw.cli.settings import Flags, Settings, resolve
+from claw.cli.streams import write_output
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import visible
@@ -49,16 +51,17 @@ def examine(flags: Flags, url: str, wishes: Wishes) -> int:
     written, 130 after a Ctrl-C.
     """
     token, found = CancelToken(), list[Finding]()
+    given = KeyMask.of(os.environ)(url or flags.base_url)
     try:
         with turn(token, Terminal.of_process()):
             return _examined(flags, url, wishes, token, found)
     except (Cancelled, KeyboardInterrupt):
         if wishes.json:
-            show_object(_told(_unfinished(url or flags.base_url, found)), "cancelled")
+            show_object(_told(_unfinished(given, found)), "cancelled")
         return ended_early(token)
     except ClawError as error:
         if wishes.json:
-            show_object(_told(_unfinished(url or flags.base_url, found)), "error", error)
+            show_object(_told(_unfinished(given, found)), "error", error)
         raise
 
 
@@ -73,7 +76,8 @@ def _examined(
     settings = resolve(replace(flags, base_url=url or flags.base_url), os.environ, config)
     name = preset_name(wishes.name, settings.base_url)
     key = fetch_key(settings.key, os.environ, settings.preset.name, token)
-    report = _probed(flags, settings, key, token, found, as_json=wishes.json)
+    mask = KeyMask.of(os.environ, config).among(settings.base_url)
+    report = _probed(flags, settings, key, token, found, mask, as_json=wishes.json)
     variable = settings.key.variable(os.environ)
     if report.key_refused and not key:
         own = f"give [presets.{settings.preset.name}] a key_variable"
@@ -81,12 +85,13 @@ def _examined(
     record = record_of(name, report, settings.key, variable, key)
     refused = _refusal(places.config_file, name, record, report) if wishes.write else None
     written = wishes.write and refused is None
+    report = replace(report, base_url=mask(report.base_url), findings=tuple(found))
     if wishes.json:
-        told = _told(report, name, record, written=written)
+        told = _told(report, name, mask(record), written=written)
         status = "error" if refused else "completed" if report.complete else "deadline"
         show_object(told, status, refused)
     elif report.usable:
-        _explain(name, report, record, str(places.config_file), written=written)
+        _explain(name, report, mask(record), str(places.config_file), written=written)
     if refused is not None:
         tell(refused.message)  # last: what was found isn't lost by it
         return USAGE
@@ -110,6 +115,7 @@ def _probed(
     key: str | None,
     token: CancelToken,
     found: list[Finding],
+    mask: KeyMask,
     *,
     as_json: bool,
 ) -> Report:
@@ -120,10 +126,10 @@ def _probed(
     width = table_width(1)
 
     def show(finding: Finding) -> None:
+        finding = replace(finding, found=mask(finding.found))
         found.append(finding)
         if not as_json:
-            sys.stdout.write(table_row(finding, width, paint))
-            sys.stdout.flush()
+            write_output(table_row(finding, width, paint))
 
     with token.child(flags.timeout or SECONDS) as limit:
         return probe(target, limit, show)
@@ -139,7 +145,7 @@ def _explain(name: str, report: Report, record: str, file: str, *, written: bool
     """What to do with the record, and how to use it then."""
     what = "There is a new preset in" if written else "To use it, add this preset (--write does) to"
     use = f"claw --provider {name} --model {shlex.quote(report.model)}"
-    sys.stdout.write(visible(f"\n{what}\n{file}:\n\n{record}\nThen: {use}\n"))
+    write_output(visible(f"\n{what}\n{file}:\n\n{record}\nThen: {use}\n"))
 
 
 def _unfinished(url: str, found: Sequence[Finding]) -> Report:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from claw.cli.streams import abandon_output, complete_streams
+from claw.cli.streams import abandon_output, complete_streams, flush_output
 from claw.cli.visible import shown
 from claw.errors import ClawError, ConfigError
 from claw.events import RunResult, RunStatus
@@ -71,9 +71,10 @@ def guarded(command: Callable[[], int], *, verbose: bool = False) -> int:
     """Runs a command: whatever gets out of it becomes a line and an exit code."""
     if not complete_streams():
         return OUTPUT_CLOSED
+    stdout = sys.stdout
     try:
         code = command()
-        sys.stdout.flush()
+        flush_output(stdout)
     except KeyboardInterrupt:
         return CANCEL_EXITS["interrupt"]
     except BrokenPipeError:

@@ -1,4 +1,5 @@
-"""Ctrl-C, TERM, HUP and CONT: the only file that installs signal handlers.
+"""Ctrl-C, TERM, HUP and CONT: the file that installs signal handlers (`held_signals` does so for
+the short time before).
 
 What a Ctrl-C must do during a turn: the first ends the turn in good order, the second leaves it
 at once, the third ends the process whatever state it is in. What fails:
@@ -45,6 +46,7 @@ from types import FrameType
 from typing import Any
 
 from claw.cancel import CancelToken
+from claw.cli.held_signals import caught_by
 
 REASONS = {signal.SIGINT: "interrupt", signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -80,6 +82,7 @@ def armed(
     Ctrl-C, on the watcher's thread, right before the process is left: it restores the terminal
     and kills process groups, must not block, and what it raises is ignored. resumed: called on
     the watcher's thread when the process goes on after it was stopped (Ctrl-Z); must not raise.
+    A signal that was held until now cancels at once.
     """
     ending, turn_over, heard, handled = Ending(), False, 0, 0
 
@@ -107,6 +110,9 @@ def armed(
     with _watched(watch):
         previous = _install(dict.fromkeys(WATCHED, handle))
         try:
+            if (early := caught_by(previous.values())) is not None:
+                ending.signal = early
+                cancel.cancel(REASONS[early])
             yield ending
         finally:
             # The handler raises once at most, so at most one of these steps is broken off.

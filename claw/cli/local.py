@@ -15,6 +15,7 @@ from claw.cli.conversation import converse
 from claw.cli.failures import tell
 from claw.cli.interrupts import EXIT_HANG_UP
 from claw.cli.keys import GENERAL_VARIABLE
+from claw.cli.model_file import checked_model, checked_template
 from claw.cli.plain import ERASE_LINE
 from claw.cli.settings import Flags
 from claw.cli.terminal import Terminal
@@ -22,7 +23,6 @@ from claw.cli.turn import turn
 from claw.cli.visible import shown
 from claw.errors import Cancelled, ConfigError
 from claw.local.llama_server import PROGRAM, LlamaServer
-from claw.local.model_file import checked_model, checked_template
 
 LOOPBACK = "127.0.0.1"
 PRESET = "llamacpp"

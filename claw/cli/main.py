@@ -10,9 +10,11 @@ from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from claw.cli.held_signals import hold_signals
 from claw.cli.undumpable import make_undumpable
-from claw.errors import ConfigError
+from claw.modes import APPROVAL_MODES, SANDBOX_MODES
 
 if TYPE_CHECKING:
     from claw.cli.settings import Flags
@@ -26,16 +28,20 @@ OPTIONS = (
     click.option("--cwd", "-C", metavar="DIR", help="The folder to work in."),
     click.option(
         "--approve",
-        type=click.Choice(["ask", "edits", "all", "none"]),
+        type=click.Choice(APPROVAL_MODES),
         help="ask: reading is free, all else asks (the default). edits: so are edits in the folder."
-        " all: only protected files ask. none: reading is all the model may do.",
+        " all: only protected files ask, and what a deny rule may be about. none: reading is all "
+        "the model may do.",
     ),
     click.option(
         "--sandbox",
-        type=click.Choice(["auto", "require", "off"]),
+        type=click.Choice(SANDBOX_MODES),
         help="Whether commands are shut in: where it is possible (the default), always, or never.",
     ),
-    click.option("--net", is_flag=True, help="Commands in the sandbox may use the network."),
+    click.option(
+        "--net/--no-net",
+        help="Whether commands in the sandbox may use the network. They may not by default.",
+    ),
     click.option(
         "--add-dir",
         "add_dirs",
@@ -90,14 +96,16 @@ def command(function: Callable[..., int]) -> Callable[..., None]:
     """Makes a click callback of `function(flags, its own parameters)`, which returns an exit code.
 
     click would turn KeyboardInterrupt into Abort, and a closed pipe into exit code 1, so nothing
-    but SystemExit may reach it; that goes for the imports a command begins with, too.
+    but SystemExit may reach it. Signals are held while a command imports its parts: it has a
+    `turn`, or lets them through itself.
     """
 
     @click.pass_context
     def callback(context: click.Context, /, **given: Any) -> None:
+        hold_signals()
         from claw.cli.failures import guarded
 
-        flags = _flags(context)
+        flags = flags_of(context)
         own = {name: value for name, value in given.items() if not hasattr(flags, name)}
         sys.exit(guarded(lambda: function(flags, **own), verbose=flags.verbose))
 
@@ -235,11 +243,9 @@ def doctor(flags: Flags, url: str | None, write: bool, name: str | None, json: b
         from claw.cli.doctor import Wishes, examine
 
         return examine(flags, url or "", Wishes(name or "", write=write, json=json))
-    if write or name or flags.model:
-        raise ConfigError("--write, --name and --model go with a URL or --provider")
     from claw.cli.checkup import check_up
 
-    return check_up(flags, as_json=json)
+    return check_up(flags, as_json=json, wants_server=bool(write or name or flags.model))
 
 
 @cli.command()
@@ -340,8 +346,8 @@ def main() -> None:
     # Imports make many objects and no garbage; looking for some after every 700 of them, as
     # Python does, would be a tenth of the time to the first token.
     gc.set_threshold(100_000, 20, 20)
-    make_undumpable()
     try:
+        make_undumpable()
         # Its own ending would call a Ctrl-C "Aborted!", and a full disk a fault of ours.
         code = cli.main(prog_name="claw", standalone_mode=False)
         sys.stdout.flush()
@@ -353,19 +359,26 @@ def main() -> None:
     except BrokenPipeError:
         code = 141
     except OSError as error:
+        from claw.cli.streams import cannot_write
+
         code = 1
-        sys.stderr.write(f"claw: standard output can't be written: {error.strerror}\n")
+        sys.stderr.write(f"claw: {cannot_write(error)}\n")
     if code in (1, 130, 141):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered can't fail any more
     sys.exit(code)
 
 
-def _flags(context: click.Context) -> Flags:
+def flags_of(context: click.Context) -> Flags:
     """The options of `claw` and of its command in one; the command's own win."""
     from dataclasses import replace
 
     from claw.cli.settings import Flags
 
-    above = Flags() if context.parent is None else _flags(context.parent)
-    given = {name: value for name, value in context.params.items() if value}
-    return replace(above, **{name: given[name] for name in given if hasattr(above, name)})
+    above = Flags() if context.parent is None else flags_of(context.parent)
+    given = {
+        name: value
+        for name, value in context.params.items()
+        if hasattr(above, name)
+        and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    return replace(above, **given)

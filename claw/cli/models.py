@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
 from claw.cancel import CancelToken
-from claw.cli.config import read_config
+from claw.cli.config import UserConfig, read_config
 from claw.cli.failures import tell
+from claw.cli.key_mask import KeyMask
 from claw.cli.keys import fetch_key
 from claw.cli.model_access import provider_for
 from claw.cli.one_object import ended_early, show_object
 from claw.cli.places import find_places
 from claw.cli.settings import Flags, NothingSet, Settings, resolve
+from claw.cli.streams import write_output
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import visible
@@ -29,10 +30,11 @@ NO_MODEL = "none"  # a provider has one; none is asked
 def show_models(flags: Flags, *, as_json: bool = False) -> int:
     """Prints the names in alphabetical order; as JSON, one object with the list. What is odd about
     the list is told on standard error."""
-    token, url = CancelToken(), flags.base_url
+    token, url = CancelToken(), KeyMask.of(os.environ)(flags.base_url)
     try:
-        settings = _settings(flags)
-        url = settings.base_url
+        config = read_config(find_places(os.environ).config_file)
+        settings = _settings(flags, config)
+        url = KeyMask.of(os.environ, config)(settings.base_url)
         with turn(token, Terminal.of_process()):
             listed = _listed(settings, flags.timeout or SECONDS, token)
     except (Cancelled, KeyboardInterrupt):
@@ -46,14 +48,13 @@ def show_models(flags: Flags, *, as_json: bool = False) -> int:
     if as_json:
         show_object(_told(url, listed))
     else:
-        sys.stdout.writelines(f"{_line(name)}\n" for name in listed.names)
+        write_output("".join(f"{_line(name)}\n" for name in listed.names))
     for line in _oddities(url, listed):
         tell(line)
     return 0
 
 
-def _settings(flags: Flags) -> Settings:
-    config = read_config(find_places(os.environ).config_file)
+def _settings(flags: Flags, config: UserConfig) -> Settings:
     try:
         return resolve(flags, os.environ, config)
     except NothingSet as error:

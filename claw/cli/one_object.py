@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 from claw.cancel import CancelToken
 from claw.cli.failures import CANCEL_EXITS, CANCEL_WORDS, tell
+from claw.cli.streams import write_output
 from claw.errors import ClawError
 
 
@@ -20,7 +20,7 @@ def show_object(
     status: completed, deadline, cancelled or error; `error` is null but with the last.
     """
     how = {"status": status, **told, "error": error.to_dict() if error else None}
-    sys.stdout.write(json.dumps(how) + "\n")
+    write_output(json.dumps(how) + "\n")
 
 
 def ended_early(token: CancelToken) -> int:

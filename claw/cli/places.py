@@ -46,15 +46,30 @@ def find_places(environ: Mapping[str, str]) -> Places:
     """CLAW_HOME for both where it is set, else what the platform has for such files."""
     home = environ.get("CLAW_HOME")
     if home:
-        folder = Path(home).expanduser().absolute()
+        folder = user_path(home, "CLAW_HOME: ")
         return Places(folder, folder)
     import click
 
     config = Path(click.get_app_dir("claw"))
     if sys.platform == "darwin":
         return Places(config, config)
-    state = environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Places(config, Path(state).expanduser() / "claw")
+    state = user_path(environ.get("XDG_STATE_HOME") or "~/.local/state", "the state: ")
+    return Places(config, state / "claw")
+
+
+def user_path(name: str, where: str = "") -> Path:
+    """A path as the user wrote it, `~` and `~name` replaced, absolute; nothing of it need be there.
+
+    ConfigError where it can't be a path. `where` begins the message: what the user wrote it for.
+    """
+    if "\0" in name:
+        raise ConfigError(f"{where}{name!r} holds a NUL character, which no path can")
+    try:
+        return Path(name).expanduser().absolute()
+    except RuntimeError as error:  # no such user, or one whom the system gives no home
+        raise ConfigError(f"{where}{name}: ~ leads to no home folder; write it out") from error
+    except OSError as error:
+        raise ConfigError(f"{where}{name}: the current folder is gone") from error
 
 
 def private_folder(folder: Path) -> Path:
@@ -71,15 +86,16 @@ def private_folder(folder: Path) -> Path:
 
 def write_private(file: Path, text: str) -> None:
     """Replaces `file` in one step; mode 0600. ConfigError where that can't be done."""
-    private_folder(file.parent)
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    from claw.tools.atomic import replace_file, status_of
+
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        draft.replace(file)
+        folder = os.open(private_folder(file.parent), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            before = status_of(folder, file.name)
+            replace_file(folder, file.name, text.encode(), before, mode=0o600)
+        finally:
+            os.close(folder)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise ConfigError(f"{file} can't be written: {error.strerror}") from error
 
 
@@ -91,3 +107,12 @@ def open_plain(file: Path) -> BufferedReader:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is no plain file")
     return open(descriptor, "rb")
+
+
+def read_plain(file: Path, limit: int) -> bytes:
+    """All of a plain file; OSError, with words in `strerror`, also for one over `limit` bytes."""
+    with open_plain(file) as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it is over {limit // 1000} kB")
+    return data

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from claw.cli.config import parsed, text_of
 from claw.cli.keys import KeySource
 from claw.cli.places import write_private
 from claw.errors import ConfigError
@@ -52,15 +52,15 @@ def add_record(file: Path, name: str, record: str) -> None:
     if name in PRESETS:
         raise ConfigError(f'claw has a preset "{name}" of its own: give another --name')
     file = file.resolve()  # a link to the user's collection of settings stays one
-    before = _read(file)
-    presets = _parsed(file, before).get("presets")
+    before = text_of(file) or ""
+    presets = parsed(file, before).get("presets")
     if isinstance(presets, dict) and name in presets:
         raise ConfigError(f"{file} has a [presets.{name}] already: give another --name")
     gap = "" if not before else "\n" if before.endswith("\n") else "\n\n"
     after = before + gap + record
     try:
-        tomllib.loads(after)
-    except ValueError as error:
+        parsed(file, after)
+    except ConfigError as error:
         raise ConfigError(f"{file} has its presets in one line: add this one by hand") from error
     write_private(file, after)
 
@@ -82,19 +82,3 @@ def _lines(
         yield ""
         yield f"[presets.{name}.quirks]"
         yield from (f"{quirk} = {json.dumps(value)}" for quirk, value in quirks.items())
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_bytes().decode()
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file} can't be read: {error}") from error
-
-
-def _parsed(file: Path, text: str) -> dict[str, object]:
-    try:
-        return tomllib.loads(text)
-    except ValueError as error:
-        raise ConfigError(f"{file} isn't valid TOML: {error}") from error

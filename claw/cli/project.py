@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import fields, replace
 from pathlib import Path
 
 from claw.cli.config import UserConfig, read_config
+from claw.cli.places import open_plain
 
 INSTRUCTIONS = "AGENTS.md"
 INSTRUCTIONS_BYTES = 32_000
@@ -44,13 +43,8 @@ def project_instructions(folder: Path) -> tuple[str, list[str]]:
     try:
         if not _is_own(file, folder):
             return "", [f"{INSTRUCTIONS} is not read: it links to a place outside of the folder"]
-        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return "", [f"{INSTRUCTIONS} is not read: it isn't a plain file"]
-            data = os.read(descriptor, INSTRUCTIONS_BYTES + 1)
-        finally:
-            os.close(descriptor)
+        with open_plain(file) as stream:
+            data = stream.read(INSTRUCTIONS_BYTES + 1)
     except FileNotFoundError:
         return "", []
     except OSError as error:

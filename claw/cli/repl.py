@@ -11,22 +11,20 @@ from claw.cli import failures
 from claw.cli.ask import Asker
 from claw.cli.assemble import Workbench
 from claw.cli.interrupts import ENDING, EXIT_CTRL_C, EXIT_HANG_UP, ended_by_signals
+from claw.cli.planning import planning_prompt
 from claw.cli.prompt import best_prompt, continued
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
-from claw.cli.slash import FILES_FAMILY, State, is_command, run_command
+from claw.cli.slash import State, is_command, run_command
 from claw.cli.steering import Steering
 from claw.cli.terminal import CTRL_C, Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import shown
 from claw.errors import ConfigError
+from claw.tools.state import FILES_FAMILY
 from claw.tools.undo import undo_in
 
 TWICE_S = 2.0
-PLANNING = (
-    "(Planning: you can read and no more. Find out what you need, and say what you would do; the "
-    "user will say when to go ahead.)"
-)
 
 
 def run_repl(bench: Workbench, terminal: Terminal) -> int:
@@ -142,7 +140,7 @@ class Repl:
         state = self._state
         undo_in(state.bench.session.state(FILES_FAMILY)).new_turn()
         if state.planning:
-            prompt = f"{PLANNING}\n\n{prompt}"
+            prompt = planning_prompt(prompt)
         try:
             state.bench.run(state.engine, prompt, token)
         except Exception as error:

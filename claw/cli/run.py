@@ -11,12 +11,13 @@ from contextlib import closing, nullcontext, suppress
 from claw.approval import Approver
 from claw.cancel import CancelToken
 from claw.cli import failures
-from claw.cli.approvals import NobodyToAsk
 from claw.cli.assemble import Workbench, assemble
+from claw.cli.nobody_to_ask import NobodyToAsk
 from claw.cli.output import Output, StandardOutput, output_for
 from claw.cli.piped import context_of, read_to_end
 from claw.cli.reporting import reporter_for
 from claw.cli.settings import Flags, NothingSet
+from claw.cli.streams import cannot_write, take_output
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.cli.user_questions import UserQuestions
@@ -28,9 +29,10 @@ from claw.reporter import Reporter, Tee
 def run_once(flags: Flags, prompt: str | None) -> int:
     """Runs `prompt` and returns the exit code; the envelope goes out on every way."""
     token = CancelToken()
-    stdout = StandardOutput(sys.stdout.fileno(), token, sys.stdout.encoding)
+    terminal, encoding = Terminal.of_process(), sys.stdout.encoding
+    stdout = StandardOutput(take_output(), token, encoding)
     try:
-        return _Once(flags, output_for(flags.output, stdout), token).play(prompt)
+        return _Once(flags, output_for(flags.output, stdout), token, terminal).play(prompt)
     finally:
         stdout.close()
 
@@ -38,11 +40,13 @@ def run_once(flags: Flags, prompt: str | None) -> int:
 class _Once:
     """One `claw run` on its way from flags to exit code."""
 
-    def __init__(self, flags: Flags, output: Output, token: CancelToken) -> None:
+    def __init__(
+        self, flags: Flags, output: Output, token: CancelToken, terminal: Terminal
+    ) -> None:
         self._flags = flags
         self._output = output
         self._token = token
-        self._terminal = Terminal.of_process()
+        self._terminal = terminal
         self._nobody: NobodyToAsk | None = None
         self._bench: Workbench | None = None
         self._started = time.monotonic()
@@ -57,6 +61,7 @@ class _Once:
     def _outcome(self, prompt: str | None, environ: Mapping[str, str]) -> RunResult:
         """The run's result, or one made up for whatever kept it from starting or finishing."""
         try:
+            self._token.raise_if_cancelled()  # by a signal that came before there was a turn
             return self._run(prompt, environ)
         except Cancelled as cancelled:
             expired = cancelled.reason == "deadline"
@@ -168,7 +173,7 @@ class _Once:
             return failures.exit_code(result)
         if isinstance(failure, BrokenPipeError):
             return failures.OUTPUT_CLOSED
-        failures.tell(f"standard output can't be written: {failure.strerror or failure}")
+        failures.tell(cannot_write(failure))
         return 1
 
     def _closing_line(self, result: RunResult) -> str:

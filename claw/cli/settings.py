@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 
 from claw.cli.config import PresetTable, UserConfig
 from claw.cli.keys import KeySource
+from claw.cli.places import user_path
 from claw.cli.prices import prices_of
 from claw.cli.servers import (
     Server,
@@ -38,7 +39,7 @@ class Flags:
     cwd: str = ""
     approve: str = ""
     sandbox: str = ""
-    net: bool = False
+    net: bool | None = None
     add_dirs: tuple[str, ...] = ()
     effort: str = ""
     fallback: tuple[str, ...] = ()
@@ -113,23 +114,42 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
     """
     chosen = _chosen(flags.provider, environ.get("CLAW_PROVIDER"), config.provider, "PROVIDER")
     url = _chosen(flags.base_url, environ.get("CLAW_BASE_URL"), config.base_url, "BASE_URL")
-    model = _chosen(flags.model, environ.get("CLAW_MODEL"), config.model, "MODEL")
     table, found = _preset(chosen, url, environ, config)
-    preset = table.preset
     url, key = url_and_key(url, table, environ, config, named=bool(chosen.value))
+    settings = _without_server(flags, environ, config)
+    return replace(
+        settings,
+        preset=table.preset,
+        base_url=checked_url(url),
+        key=key,
+        sources={**settings.sources, "provider": found, "base_url": url.source},
+    )
+
+
+def resolve_as_far(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Settings:
+    """As `resolve`, to be looked at: where no server is named its URL is "", and the rest is there
+    and checked all the same."""
+    try:
+        return resolve(flags, environ, config)
+    except NothingSet:
+        return _without_server(flags, environ, config)
+
+
+def _without_server(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Settings:
+    model = _chosen(flags.model, environ.get("CLAW_MODEL"), config.model, "MODEL")
     where = "--add-dir" if flags.add_dirs else f"{config.file}: sandbox.add_dirs:"
     add_dirs = flags.add_dirs or config.add_dirs
     return Settings(
-        preset=preset,
+        preset=GENERIC,
         model=model.value,
-        base_url=checked_url(url),
-        key=key,
+        base_url="",
+        key=KeySource(),
         cwd=_folder(flags.cwd, "--cwd"),
         approve=flags.approve or config.approve or "ask",
         allow=_rules(config.allow),
         deny=_rules(config.deny),
         sandbox=flags.sandbox or config.sandbox or "auto",
-        net=flags.net or config.net,
+        net=config.net if flags.net is None else flags.net,
         add_dirs=tuple(_folder(name, where) for name in add_dirs),
         effort=flags.effort or config.effort,
         fallbacks=tuple(fallback(wish, environ, config) for wish in _fallbacks(flags, config)),
@@ -143,7 +163,7 @@ def resolve(flags: Flags, environ: Mapping[str, str], config: UserConfig) -> Set
         verbose=flags.verbose,
         quiet=flags.quiet,
         color=wants_color(flags, environ),
-        sources={"provider": found, "model": model.source, "base_url": url.source},
+        sources={"model": model.source},
     )
 
 
@@ -204,13 +224,13 @@ def _seconds(timeout: float | None) -> float | None:
 def _rules(texts: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if not texts:
         return ()
-    from claw.policy.rules import rule_of  # the grammar takes 20 ms, which most users needn't pay
+    from claw.policy import rule_of  # the grammar takes 20 ms, which most users needn't pay
 
     return tuple(map(rule_of, texts))
 
 
 def _folder(name: str, where: str) -> Path:
-    folder = Path(name or os.curdir).expanduser()
+    folder = user_path(name or os.curdir, f"{where} ")
     try:
         real = folder.resolve(strict=True)
     except OSError as error:

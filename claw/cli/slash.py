@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import attrgetter
 from shutil import get_terminal_size
 from typing import TypeAlias
 
 from claw.cli.ask import Asker
-from claw.cli.assemble import Workbench, reading_tools
+from claw.cli.assemble import Workbench
 from claw.cli.columns import cut
+from claw.cli.planning import GO, set_planning
 from claw.cli.usage_words import totals_words
 from claw.cli.visible import shown, visible
 from claw.engine import Engine
-from claw.tools.base import ToolRegistry
+from claw.tools.state import FILES_FAMILY
 from claw.tools.undo import undo_in
 from claw.values import frozen
 
-FILES_FAMILY = "files"
-GO = "Go ahead and do it."
 KEYS_HELP = (
     "Enter sends; a backslash before it begins a new line instead. A paste is kept as one.\n"
     "Ctrl-C ends the turn; at the prompt it clears the line, and twice it leaves.\n"
@@ -40,7 +40,7 @@ class State:
 
     @property
     def planning(self) -> bool:
-        return self.asker.rules.settings.planning
+        return self.asker.settings.planning
 
 
 Run: TypeAlias = Callable[[State, str], None]
@@ -81,7 +81,10 @@ def _help(state: State, argument: str) -> None:
 
 def _clear(state: State, argument: str) -> None:
     state.bench.session.clear()
-    state.say("the conversation is empty, and what its commands left running is ended")
+    state.say(
+        "the conversation is empty; what its commands left running is ended, and /undo and the "
+        "plan of `todo` begin anew"
+    )
 
 
 def _model(state: State, argument: str) -> None:
@@ -101,7 +104,7 @@ def _tools(state: State, argument: str) -> None:
 
 
 def _plan(state: State, argument: str) -> None:
-    _offer(state, planning=True)
+    set_planning(True, state.engine, state.asker, state.bench.tools)
     state.say("planning: the model can read, and no more; /go lets it work")
     state.prompt = argument
 
@@ -110,16 +113,8 @@ def _go(state: State, argument: str) -> None:
     if not state.planning:
         state.say("there is no plan to go on with: /plan begins one")
         return
-    _offer(state, planning=False)
+    set_planning(False, state.engine, state.asker, state.bench.tools)
     state.prompt = argument or GO
-
-
-def _offer(state: State, *, planning: bool) -> None:
-    """Which tools the model has, and whether the rules let any other pass."""
-    rules = state.asker.rules
-    rules.settings = replace(rules.settings, planning=planning)
-    tools = state.bench.tools
-    state.engine.tools = ToolRegistry(reading_tools(tools) if planning else tools)
 
 
 def _undo(state: State, argument: str) -> None:
@@ -128,16 +123,15 @@ def _undo(state: State, argument: str) -> None:
 
 
 def _permissions(state: State, argument: str) -> None:
-    rules = state.asker.rules
-    granted = sorted(rules.settings.granted)
-    if argument.isdecimal() and 0 < int(argument) <= len(granted):
-        rules.take_back(granted.pop(int(argument) - 1))
+    asker = state.asker
+    grants = sorted(asker.settings.granted, key=attrgetter("tool", "command"))
+    if argument.isdecimal() and 0 < int(argument) <= len(grants):
+        asker.take_back(grants.pop(int(argument) - 1))
     elif argument:
         state.say(f"there is no grant {shown(argument)}")
-    state.say(f"mode: {rules.settings.mode}. {state.bench.sandbox.about()}")
-    for number, (name, command) in enumerate(granted, start=1):
-        covered = f"exactly {visible(command)}" if command else f"every {visible(name)} call"
-        state.say(f"  {number}  allowed for this session: {covered}")
+    state.say(f"mode: {asker.settings.mode}. {state.bench.sandbox.about()}")
+    for number, grant in enumerate(grants, start=1):
+        state.say(f"  {number}  allowed for this session: {visible(grant.about())}")
 
 
 def _usage(state: State, argument: str) -> None:
@@ -150,7 +144,7 @@ def _leave(state: State, argument: str) -> None:
 
 COMMANDS = (
     SlashCommand(("/help",), "this list", _help),
-    SlashCommand(("/clear",), "forget the conversation", _clear),
+    SlashCommand(("/clear",), "forget the conversation, what /undo knows too", _clear),
     SlashCommand(("/model",), "show the model, or go on with another", _model, "[NAME]"),
     SlashCommand(("/tools",), "what the model may call", _tools),
     SlashCommand(("/plan",), "let the model read and plan, and no more", _plan, "[PROMPT]"),

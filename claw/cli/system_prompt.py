@@ -7,7 +7,7 @@ from pathlib import Path
 
 from claw.tools.base import Tool
 
-RULES = """\
+BASE = """\
 You are claw, a coding agent. You work for the user in the folder {folder}: relative paths start \
 there, and commands run there.
 
@@ -46,16 +46,16 @@ def system_prompt(
     tools: Sequence[Tool],
     *,
     add_dirs: Sequence[Path] = (),
-    rules: str = "",
+    base: str = "",
     instructions: str = "",
 ) -> str:
     """The prompt for work in `folder`.
 
-    add_dirs: further folders that the user opened. rules: the user's own text in place of claw's.
+    add_dirs: further folders that the user opened. base: the user's own text in place of claw's.
     instructions: the AGENTS.md of a trusted folder.
     """
     names = ", ".join(tool.name for tool in tools) or NO_TOOLS
-    prompt = rules or RULES.format(folder=folder, tools=names)
+    prompt = base or BASE.format(folder=folder, tools=names)
     if add_dirs:
         prompt += f"\n\nThe user opened these folders to you too: {', '.join(map(str, add_dirs))}."
     if instructions:

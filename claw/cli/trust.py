@@ -40,10 +40,11 @@ class TrustedFolders:
         return {folder: answer is True for folder, answer in answers.items()}
 
 
-def is_trusted(
+def settle_trust(
     folder: Path, folders: TrustedFolders, ask: Callable[[str], bool] | None
 ) -> tuple[bool, list[str]]:
-    """(trusted?, lines to tell). Asks once in a folder's life; without `ask` it isn't trusted."""
+    """(trusted?, lines to tell). Asks once in a folder's life and writes the answer down; without
+    `ask` it isn't trusted."""
     known = folders.answer(folder)
     if known is not None:
         return known, []
@@ -55,7 +56,7 @@ def is_trusted(
     name = str(folder).replace("\n", "?")
     trusted = ask(
         f"{name}\nDo you trust this folder? Its {INSTRUCTIONS} may then instruct the model, and "
-        f"its {SETTINGS} choose model and limits."
+        f"its {SETTINGS} choose model, effort and limits."
     )
     try:
         folders.remember(folder, trusted)

@@ -10,12 +10,9 @@ escape character begins.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import deque
 
-HIDDEN_LETTERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
-VARIATION_SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
-UNSEEN_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
+from claw.unseen import has_unseen
 
 # Left alone on a terminal: joiners and selectors (200C, 200D, FE00-FE0F), which emoji and several
 # scripts need and which cannot reorder or hide a word.
@@ -48,26 +45,16 @@ UNFINISHED = {
     "\x1bN": re.compile(rf"\x1b{INTERMEDIATES}[NO]"),
 }
 
-MAYBE_UNSEEN = re.compile(rf"[^\n\t\x20-\x7e]|[{HIDDEN_LETTERS}]")
+NOT_PLAIN = re.compile(r"[^\n\t\x20-\x7e]")
 
 
 def visible(text: str) -> str:
     """`text` with each character that can't be seen as `<U+202E>`; newline and tab stay."""
-    return MAYBE_UNSEEN.sub(lambda match: _spelled(match[0]), text)
+    return NOT_PLAIN.sub(lambda match: _spelled(match[0]), text)
 
 
 def _spelled(character: str) -> str:
-    unseen = (
-        unicodedata.category(character) in UNSEEN_CATEGORIES
-        or character in HIDDEN_LETTERS
-        or _is_selector(character)
-        or (character.isspace() and character != " ")  # a blank that isn't a blank
-    )
-    return f"<U+{ord(character):04X}>" if unseen else character
-
-
-def _is_selector(character: str) -> bool:
-    return re.match(f"[{VARIATION_SELECTORS}]", character) is not None
+    return f"<U+{ord(character):04X}>" if has_unseen(character) else character
 
 
 class TerminalFilter:

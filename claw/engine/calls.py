@@ -37,7 +37,7 @@ News: TypeAlias = tuple[Work, bool]
 
 
 @frozen
-class CallRules:
+class CallSetup:
     """What the engine's owner decided about calls."""
 
     engine: Engine
@@ -49,7 +49,7 @@ class CallRules:
 
 
 def answer_calls(
-    run: Run, rules: CallRules, message: Message
+    run: Run, setup: CallSetup, message: Message
 ) -> Generator[Batch, None, RunStatus | None]:
     """Answers every call of `message`; returns the status that ends the run, or None.
 
@@ -57,7 +57,7 @@ def answer_calls(
     calls of a group are judged and asked about before the first of them runs. Those beyond
     CALLS_OF_A_REPLY are refused.
     """
-    works = [Work(call, rules.tools.get(call.name)) for call in message.tool_calls]
+    works = [Work(call, setup.tools.get(call.name)) for call in message.tool_calls]
     if not calls_are_whole(message):
         for work in works:
             work.refuse(_cut_words(message))
@@ -71,8 +71,8 @@ def answer_calls(
     for group in _groups([work for work in works if work.result is None]):
         if end is None:
             run.works = group
-            end = yield from _judge_all(run, rules, group)
-            end = (yield from _run_all(run, rules, group)) or end
+            end = yield from _judge_all(run, setup, group)
+            end = (yield from _run_all(run, setup, group)) or end
     run.works = ()
     run.add_results([work.result or work.failure(NOT_RUN) for work in works])
     return end
@@ -95,14 +95,14 @@ def _groups(works: Sequence[Work]) -> Iterator[Sequence[Work]]:
 
 
 def _judge_all(
-    run: Run, rules: CallRules, works: Sequence[Work]
+    run: Run, setup: CallSetup, works: Sequence[Work]
 ) -> Generator[Batch, None, RunStatus | None]:
     """Asks about each call in turn; once one ends the run, it and those after it are not run."""
     end: RunStatus | None = None
     for work in works:
         if end is None:
             yield [ToolStarted(work.call)]
-            end = _judge(run, rules, work)
+            end = _judge(run, setup, work)
         else:
             work.told = True  # never begun, so nothing is told of its end
         if end is not None:
@@ -110,20 +110,20 @@ def _judge_all(
     return end
 
 
-def _judge(run: Run, rules: CallRules, work: Work) -> RunStatus | None:
+def _judge(run: Run, setup: CallSetup, work: Work) -> RunStatus | None:
     """Refuses the call where it must not run. Returns the status that ends the run, if one does."""
-    verdict: str | RunStatus | None = _fault(work, rules.tools)
+    refusal: str | RunStatus | None = _fault(work, setup.tools)
     repeated = run.repeats.too_many(work.call)
     if repeated and not (work.tool and work.tool.may_repeat):
-        if rules.on_repeat is None:
-            verdict = RunStatus.LOOP
-        elif verdict is None:
-            verdict = _ask(run, rules, rules.on_repeat, work)
-    verdict = verdict or _ask(run, rules, rules.approver, work)
-    if isinstance(verdict, RunStatus):
-        return verdict
-    if verdict is not None:
-        work.refuse(verdict)
+        if setup.on_repeat is None:
+            refusal = RunStatus.LOOP
+        elif refusal is None:
+            refusal = _ask(run, setup, setup.on_repeat, work)
+    refusal = refusal or _ask(run, setup, setup.approver, work)
+    if isinstance(refusal, RunStatus):
+        return refusal
+    if refusal is not None:
+        work.refuse(refusal)
     return None
 
 
@@ -139,10 +139,10 @@ def _fault(work: Work, tools: ToolRegistry) -> str | None:
     return f"wrong arguments for {call.name}: {problem}" if problem else None
 
 
-def _ask(run: Run, rules: CallRules, approver: Approver, work: Work) -> str | RunStatus | None:
+def _ask(run: Run, setup: CallSetup, approver: Approver, work: Work) -> str | RunStatus | None:
     """None when allowed, else the words of the refusal, or the status that ends the run."""
     try:
-        decision = approver(work.call, _as_asked(run, rules, work), run.token)
+        decision = approver(work.call, _as_asked(run, setup, work), run.token)
     except ToolError as error:
         return error.message  # its preview found that the call can't work
     run.token.raise_if_cancelled()
@@ -156,7 +156,7 @@ def _ask(run: Run, rules: CallRules, approver: Approver, work: Work) -> str | Ru
 
 
 def _run_all(
-    run: Run, rules: CallRules, works: Sequence[Work]
+    run: Run, setup: CallSetup, works: Sequence[Work]
 ) -> Generator[Batch, None, RunStatus | None]:
     """Runs what was not refused. Tells output as it comes, results in the order of the calls.
     Returns the status that ends the run, or None."""
@@ -167,10 +167,10 @@ def _run_all(
     for work in works:
         if isinstance(work.tool, NestingTool) and work.result is None:
             run.session.call_started(work.call)
-            end = yield from play(run, rules.engine, work)
+            end = yield from play(run, setup.engine, work)
             _ended(run, work)
         elif work.result is None:
-            _start(run, rules, work, news)
+            _start(run, setup, work, news)
         else:
             _ended(run, work)
     while True:
@@ -197,11 +197,11 @@ def _run_all(
             yield output
 
 
-def _as_asked(run: Run, rules: CallRules, work: Work) -> Tool:
+def _as_asked(run: Run, setup: CallSetup, work: Work) -> Tool:
     """The tool as an approver gets it: what it says about the call knows what the run knows."""
     tool = work.tool
     assert tool is not None
-    context = _context(run, rules, work)
+    context = _context(run, setup, work)
 
     def bound(function: PreviewFunction | None) -> PreviewFunction | None:
         return function and (lambda arguments, unused: function(arguments, context))
@@ -214,16 +214,16 @@ def _as_asked(run: Run, rules: CallRules, work: Work) -> Tool:
     )
 
 
-def _context(run: Run, rules: CallRules, work: Work) -> ToolContext:
+def _context(run: Run, setup: CallSetup, work: Work) -> ToolContext:
     assert work.tool is not None
     state = run.session.state(work.tool.family or work.tool.name)
-    return ToolContext(work.call, run.token, rules.cwd, rules.env, work.output.write, state)
+    return ToolContext(work.call, run.token, setup.cwd, setup.env, work.output.write, state)
 
 
-def _start(run: Run, rules: CallRules, work: Work, news: Channel[News]) -> None:
+def _start(run: Run, setup: CallSetup, work: Work, news: Channel[News]) -> None:
     work.output = LiveOutput(lambda: news.send((work, False)))
     run.session.call_started(work.call)
-    work.start(_context(run, rules, work), lambda: news.send((work, True)))
+    work.start(_context(run, setup, work), lambda: news.send((work, True)))
 
 
 def _ended(run: Run, work: Work) -> None:

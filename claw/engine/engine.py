@@ -9,14 +9,14 @@ from pathlib import Path
 from claw.approval import Approver, deny_all
 from claw.cancel import CancelToken
 from claw.engine.budget import Spending, check_budget
-from claw.engine.calls import CallRules, answer_calls
+from claw.engine.calls import CallSetup, answer_calls
 from claw.engine.environment import without_keys
 from claw.engine.fitting import read_fitting_reply
 from claw.engine.limits import is_paused, verdict
 from claw.engine.run import Batch, Run
 from claw.engine.stream import RunStream
 from claw.events import Notice, RunResult, RunStarted, RunStatus, StepFinished, TextComplete
-from claw.messages import Message, StopReason
+from claw.messages import Message
 from claw.pricing import Budget, Price, PriceList
 from claw.providers.base import ModelRequest, Provider, StreamingProvider
 from claw.reporter import Reporter
@@ -42,7 +42,8 @@ class Engine:
 
     Contract: approver, on_repeat and steering are called on the thread that called `run`, and may
     block; a cancel is heeded when they return. What they raise ends the run, and is raised by it;
-    for the exceptions see Approver. What on_repeat allows, `approver` is asked about next.
+    for the exceptions see Approver. What on_repeat allows, `approver` is asked about next: to go
+    round once more may be right for a call that may not run.
     `steering` is called after each tool message; what it returns becomes user messages, in order.
     """
 
@@ -121,7 +122,7 @@ class Engine:
 
     def _loop(self, run: Run, prompt: str) -> Generator[Batch, None, RunStatus]:
         """The loop. Has no `finally`: it may be finalised on any thread; RunStream cleans up."""
-        session, rules, cut_before = run.session, self._call_rules(), False
+        session, setup, before = run.session, self._call_setup(), None
         notices = [Notice(line) for line in session.mend()]
         session.append(Message.user(prompt))
         yield [RunStarted(prompt), *notices]
@@ -132,14 +133,13 @@ class Engine:
             run.add_reply(message)
             yield [*_text_complete(run, message), StepFinished(message.usage)]
             if message.tool_calls:
-                end = yield from answer_calls(run, rules, message)
+                end = yield from answer_calls(run, setup, message)
                 if end is not None:
                     return end
-            cut_off = run.spending.cut
-            status = RunStatus.BUDGET if cut_off else verdict(message, cut_before=cut_before)
+            status = RunStatus.BUDGET if run.spending.cut else verdict(message, before)
             if status is not None:
                 return status
-            cut_before = message.stop_reason in (StopReason.MAX_TOKENS, StopReason.OTHER)
+            before = message
             for line in self.steering() if self.steering and message.tool_calls else ():
                 session.append(Message.user(line))
         return RunStatus.MAX_STEPS
@@ -149,8 +149,8 @@ class Engine:
         tools, messages = tuple(self.tools), run.session.messages
         return ModelRequest(messages, tools=tools, system=self.system, max_tokens=self.max_tokens)
 
-    def _call_rules(self) -> CallRules:
-        return CallRules(
+    def _call_setup(self) -> CallSetup:
+        return CallSetup(
             engine=self,
             tools=self.tools,
             approver=self.approver,

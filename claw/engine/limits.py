@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from claw.events import RunStatus
-from claw.messages import Message, StopReason, ToolCall
+from claw.messages import Message, ReasoningBlock, StopReason, ToolCall
 
 IDENTICAL_CALLS = 3
 CALLS_OF_A_REPLY = 128  # that are run; a model that wants more has lost its way
@@ -31,20 +31,30 @@ def is_paused(message: Message) -> bool:
     return message.stop_reason is StopReason.PAUSE and not message.tool_calls
 
 
-def verdict(message: Message, *, cut_before: bool) -> RunStatus | None:
+def verdict(message: Message, before: Message | None) -> RunStatus | None:
     """How the run ends after `message`, or None when it goes on (calls answered, if there are any).
 
-    cut_before: the reply before this one had calls that were cut too: the model gets one chance.
+    before: the reply before this one, in the same run. A model gets one chance after calls that
+    were cut. After a pause with nothing in it the same request is sent again: two such pauses in a
+    row end the run as TRUNCATED, for the third would be no other.
     """
     reason = message.stop_reason
     if reason in (StopReason.CONTENT_FILTER, StopReason.REFUSAL):
         return RunStatus.REFUSED
     if reason is StopReason.PAUSE:
-        return None
+        stuck = before is not None and all(map(_is_empty_pause, (before, message)))
+        return RunStatus.TRUNCATED if stuck else None
     if message.tool_calls:
-        return RunStatus.TRUNCATED if reason in CUT and cut_before else None
+        cut_again = before is not None and reason in CUT and before.stop_reason in CUT
+        return RunStatus.TRUNCATED if cut_again else None
     cut = reason is StopReason.MAX_TOKENS or message.stop_word in FULL_CONTEXT
     return RunStatus.TRUNCATED if cut else RunStatus.COMPLETED
+
+
+def _is_empty_pause(message: Message) -> bool:
+    """Thinking that was broken off adds nothing to the conversation."""
+    contents = [block for block in message.blocks if not isinstance(block, ReasoningBlock)]
+    return is_paused(message) and not contents
 
 
 class Repeats:

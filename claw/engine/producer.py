@@ -8,9 +8,10 @@ from threading import Thread
 
 from claw.cancel import CancelToken
 from claw.channel import Channel
-from claw.errors import Cancelled, ClawError, ProviderError
+from claw.errors import Cancelled, ClawError, ProtocolError, ProviderError
 from claw.events import Completed, Failed, StreamEvent
 from claw.log import log
+from claw.messages import Message
 from claw.providers.base import ModelRequest, Provider, StreamingProvider
 
 
@@ -48,6 +49,8 @@ def _produce(
     try:
         with closing(_stream(provider, request, cancel)) as stream:
             for event in stream:
+                if isinstance(event, Completed):
+                    _check_reply(event.message, provider)
                 if not channel.send(event):
                     return
                 if isinstance(event, (Completed, Failed)):
@@ -59,12 +62,22 @@ def _produce(
         pass  # the engine knows it from the token
     except ClawError as error:
         channel.send(Failed(error))
-    except Exception as error:
+    except BaseException as error:  # a KeyboardInterrupt has no meaning on this thread either
         log().debug("the provider raised", exc_info=True)
-        words = f"{type(provider).__name__} raised {type(error).__name__}: {error}"
-        channel.send(Failed(ProviderError(f"{words} (a fault of the provider's code)")))
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        words = f"{type(provider).__name__} raised {what} (a fault of the provider's code)"
+        channel.send(Failed(ProviderError(words)))
     finally:
         channel.close()
+
+
+def _check_reply(message: object, provider: Provider | StreamingProvider) -> None:
+    if not isinstance(message, Message) or message.role != "assistant":
+        kind = f"a {message.role}" if isinstance(message, Message) else "no"
+        raise ProtocolError(
+            f"{type(provider).__name__} gave {kind} message as its reply "
+            "(a fault of the provider's code)"
+        )
 
 
 def _stream(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 
-from claw.policy.command_line import KEYWORDS, UNKNOWN, Words, parse, word_set
+from claw.policy.command_line import parse
+from claw.policy.words import KEYWORDS, UNKNOWN, Words, operand_places, word_set
 from claw.values import frozen
 
 DEEPEST = 8
@@ -67,9 +69,9 @@ def base_name(word: str) -> str:
 
 
 def hands_over(words: Words) -> bool:
-    """Whether this command's program runs commands that it finds in its arguments."""
-    name = base_name(words[0])
-    return name in WRAPPERS or name in SHELLS or name in ("eval", "trap", ".", "source")
+    """Whether this command's program runs commands that it finds in its arguments, whatever its
+    options are (find does with some: risky.py knows them)."""
+    return base_name(words[0]) in INSIDE
 
 
 def start_of_inner(words: Words) -> int | None:
@@ -94,16 +96,9 @@ def all_commands(commands: tuple[Words, ...], depth: int = 0) -> Iterator[Words]
 
 def _inside(words: Words) -> Iterator[Words]:
     name = base_name(words[0])
-    if name in SHELLS:
-        yield from _inside_shell(words)
-    elif name == "eval":
-        yield from _inside_text(words[1:])
-    elif name == "trap":
-        yield from _inside_text(words[1:2])
-    elif name == "find":
-        yield from _inside_find(words)
-    elif name in WRAPPERS:
-        yield from _inside_wrapper(name, words)
+    if name == "find":
+        return _inside_find(words)
+    return INSIDE[name](words) if name in INSIDE else iter(())
 
 
 def _inside_text(words: Words) -> Iterator[Words]:
@@ -156,7 +151,8 @@ def _inside_find(words: Words) -> Iterator[Words]:
         yield (*inner, UNKNOWN)
 
 
-def _inside_wrapper(name: str, words: Words) -> Iterator[Words]:
+def _inside_wrapper(words: Words) -> Iterator[Words]:
+    name = base_name(words[0])
     wrapper = WRAPPERS[name]
     start = _start_in_wrapper(words, wrapper)
     for place, word in enumerate(words[: start or len(words)]):
@@ -173,22 +169,24 @@ def _inside_wrapper(name: str, words: Words) -> Iterator[Words]:
 
 
 def _start_in_wrapper(words: Words, wrapper: Wrapper) -> int | None:
-    operands = wrapper.operands
-    place = 1
-    while place < len(words):
-        word = words[place]
-        if word[:1] == "-":
-            if wrapper.query and set(wrapper.query) & set(word):
-                return None
-            place += 2 if word in wrapper.valued else 1
-        elif SETTING.fullmatch(word):
-            place += 1
-        elif operands:
-            operands -= 1
-            place += 1
-        else:
-            return place
-    return None
+    places = (
+        place
+        for place in operand_places(words, wrapper.valued)
+        if not SETTING.fullmatch(words[place])
+    )
+    start = next(islice(places, wrapper.operands, None), None)
+    options = [word for word in words[1:start] if word[:1] == "-"]
+    return None if any(set(wrapper.query) & set(word) for word in options) else start
+
+
+INSIDE: Mapping[str, Callable[[Words], Iterator[Words]]] = {
+    **dict.fromkeys(WRAPPERS, _inside_wrapper),
+    **dict.fromkeys(SHELLS, _inside_shell),
+    "eval": lambda words: _inside_text(words[1:]),
+    "trap": lambda words: _inside_text(words[1:2]),
+    **dict.fromkeys((".", "source"), lambda words: iter(())),  # a script, known by its name alone
+}
+"""The programs that run what is in their arguments, with what finds it there."""
 
 
 def without_timeout(words: Words) -> Words:

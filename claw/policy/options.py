@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from claw.policy.command_line import Words
+from claw.policy.words import Words
 from claw.values import frozen
 
 NUMBER = re.compile(r"-\d+")

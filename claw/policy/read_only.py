@@ -15,9 +15,9 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from claw.policy.command_line import Words
 from claw.policy.handover import without_timeout
 from claw.policy.options import knows, leading_in, operands_of, options
+from claw.policy.words import Words
 from claw.values import frozen
 
 NOT_FILES = ("/dev", "/proc", "/sys")

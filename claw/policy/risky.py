@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from claw.policy.command_line import Words, word_set
 from claw.policy.handover import base_name
+from claw.policy.words import Words, word_set
 
 RISKY_LONG = word_set("""
     --basetemp --checkpoint-action --command --compress-program --config --config-env --config-file

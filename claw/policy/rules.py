@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from claw.errors import ConfigError
-from claw.policy.command_line import UNKNOWN, CommandLine, Words, parse, word_set
+from claw.policy.command_line import CommandLine, parse
 from claw.policy.handover import all_commands, base_name, hands_over, start_of_inner
 from claw.policy.risky import risky_word
 from claw.policy.verdict import Rule
+from claw.policy.words import UNKNOWN, Words, operand_places, word_set
 
 # Options that stand before a program's subcommand and take the next word.
 VALUED_BEFORE_SUBCOMMAND = {
@@ -94,7 +95,8 @@ def _match(rule: Rule, words: Words) -> Match:
     name = base_name(words[0])
     if name != base_name(rule[0]):
         return Match.NO
-    operands = _operands(words[1:], VALUED_BEFORE_SUBCOMMAND.get(name, frozenset()))
+    valued = VALUED_BEFORE_SUBCOMMAND.get(name, frozenset())
+    operands = tuple(words[place] for place in operand_places(words, valued))
     plain = _plain(rule[1:])
     for place, wanted in enumerate(plain):
         if UNKNOWN in operands[: place + 1]:
@@ -107,16 +109,6 @@ def _match(rule: Rule, words: Words) -> Match:
 
 def _plain(words: Iterable[str]) -> Words:
     return tuple(word for word in words if word[:1] != "-")
-
-
-def _operands(words: Words, valued: frozenset[str]) -> Words:
-    """The words that are no options, nor the values of those in `valued`."""
-    behind = ("", *words)
-    return tuple(
-        word
-        for before, word in zip(behind, words, strict=False)
-        if word[:1] != "-" and before not in valued
-    )
 
 
 def _has_option(option: str, words: Words) -> Match:

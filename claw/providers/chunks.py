@@ -9,7 +9,7 @@ framing off all of it: what there is of a chunk comes out, and no read waits for
 from __future__ import annotations
 
 import re
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException, HTTPResponse, parse_headers
 from typing import Any
 
 # One line each, of bounded length. int() alone would take signs, underscores and "0x" as well.
@@ -19,6 +19,8 @@ NEXT_SIZE = re.compile(rb"\r\n" + SIZE)  # with what ends the data before it
 TRAILER = re.compile(rb"([^\n]{0,4000})\n")
 MAX_LINE = 4096  # bytes; what is longer fits none of the three
 MAX_TRAILERS = 100
+MAX_INTERIM_ANSWERS = 20
+SWITCHING_PROTOCOLS = 101
 
 
 class ChunkDecoder:
@@ -99,6 +101,16 @@ class PromptResponse(HTTPResponse):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._decoder = ChunkDecoder()
+
+    def _read_status(self) -> tuple[str, int, str]:
+        """Passes over what only announces an answer, like 103 Early Hints; http.client does so for
+        100 Continue alone, and without end. RFC 9110, 15.2."""
+        for _ in range(MAX_INTERIM_ANSWERS + 1):
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if status // 100 != 1 or status == SWITCHING_PROTOCOLS:
+                return version, status, reason
+            parse_headers(self.fp)
+        raise HTTPException("no answer comes, only announcements of one")
 
     def read1(self, n: int = -1) -> bytes:
         """Waits only while there is nothing; b"" at the end. Raises HTTPException, OSError.

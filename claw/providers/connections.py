@@ -19,8 +19,10 @@ from urllib3.exceptions import NewConnectionError
 from claw.providers.chunks import PromptResponse
 from claw.providers.dial import dial
 from claw.providers.guard import SocketGuard, active_guard
+from claw.providers.patience import PatientSocket
 
 POOL_SIZE = 256
+SEND_SIZE = 16384  # bytes, a TLS record
 
 
 class GuardedConnection(HTTPConnection):
@@ -32,28 +34,41 @@ class GuardedConnection(HTTPConnection):
     guard: SocketGuard | None = None
     answer: PromptResponse | None = None
 
-    def response_class(self, *args: Any, **options: Any) -> PromptResponse:  # type: ignore[override]
-        """http.client's hook: what is called with the socket once there may be an answer."""
-        self.answer = PromptResponse(*args, **options)
+    def response_class(  # type: ignore[override]
+        self, sock: socket.socket, *args: Any, **options: Any
+    ) -> PromptResponse:
+        """http.client's hook: what is called with the socket once there may be an answer, be it
+        that of a proxy to CONNECT."""
+        assert self.guard is not None
+        patient: Any = PatientSocket(sock, self.guard.patience)
+        self.answer = PromptResponse(patient, *args, **options)
         return self.answer
 
     def _new_conn(self) -> socket.socket:
         assert self.guard is not None
+        timeout = self.timeout or socket.getdefaulttimeout() or 10.0
         try:
-            return dial(
-                self._dns_host,
-                self.port,
-                guard=self.guard,
-                timeout=self.timeout or socket.getdefaulttimeout() or 10.0,
-            )
+            sock = dial(self._dns_host, self.port, guard=self.guard, timeout=timeout)
         except OSError as error:
             raise NewConnectionError(self, str(error)) from error
+        self.guard.patience.allow(timeout, timeout)  # for a proxy's answer to CONNECT
+        return sock
 
     def request(self, *args: Any, **options: Any) -> None:
         if self.guard is not None and self.sock is not None:
             self.guard.watch(self.sock)
             self.guard.talk_on(self.sock)
         super().request(*args, **options)
+
+    def send(self, data: Any) -> None:
+        """In pieces, so that the clocks are looked at in between: of what is sent at once over
+        TLS, each record has the whole of the socket's timeout."""
+        if self.guard is None or self.sock is None or not isinstance(data, bytes):
+            super().send(data)
+            return
+        for start in range(0, len(data), SEND_SIZE):
+            self.sock.settimeout(self.guard.patience.left())
+            super().send(data[start : start + SEND_SIZE])
 
     def endheaders(self, *args: Any, **options: Any) -> None:
         """Connects if need be; the body follows, and the connect timeout isn't meant for that."""

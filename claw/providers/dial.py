@@ -27,6 +27,7 @@ def dial(host: str, port: int, *, guard: SocketGuard, timeout: float) -> socket.
     Each of several addresses gets its share of the time that is left, so that one dead address
     leaves some to the next. Raises OSError: gaierror, TimeoutError, ConnectionRefusedError, ...
     """
+    timeout = guard.patience.within_the_deadline(timeout)
     end = time.monotonic() + timeout
     addresses = _look_up(host.strip("[]"), port, guard, timeout)
     failure = OSError(f"the name {host} has no address")
@@ -38,7 +39,7 @@ def dial(host: str, port: int, *, guard: SocketGuard, timeout: float) -> socket.
             guard.check()
             failure = error
             continue
-        sock.settimeout(timeout)
+        sock.settimeout(guard.patience.within_the_deadline(timeout))  # for a TLS handshake
         return sock
     raise failure
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from http.client import HTTPException, RemoteDisconnected
 
-from requests.exceptions import InvalidHeader, InvalidProxyURL, InvalidURL
+from requests.exceptions import InvalidHeader, InvalidURL
 from urllib3.exceptions import DecodeError, LocationValueError, ProxyError
 
 from claw.errors import (
@@ -32,8 +33,9 @@ from claw.errors import (
 from claw.providers.advice import advice_for
 from claw.providers.endpoint import Endpoint
 from claw.providers.masking import without_secrets
+from claw.providers.patience import TookTooLong
 from claw.providers.retry import retry_after
-from claw.providers.server_errors import read_error_text
+from claw.providers.server_errors import one_line, read_error_text
 from claw.values import frozen
 
 
@@ -56,7 +58,6 @@ class Row:
 
 # Before there was a connection. TLS errors and failed look-ups are OSErrors too: they come first.
 UNREACHABLE = (
-    Row(InvalidProxyURL, "the proxy's URL can't be read: {cause}", None),
     Row(InvalidURL, "the base URL can't be used: {cause}", None),
     Row(InvalidHeader, "a header can't be sent: {cause}", None),
     Row(LocationValueError, "the base URL can't be used: {cause}", None),
@@ -93,6 +94,8 @@ STATUS_ERRORS: Mapping[int, type[HTTPStatusError]] = {
     529: OverloadedError,
 }
 BODY_KEPT = 2000
+GARBAGE_SHOWN = 80  # characters of what came in place of an answer
+ADDRESS_SHOWN = 200  # characters of where a server redirects to
 
 
 def unanswered(error: Exception, endpoint: Endpoint, *, connected: bool) -> ClawError:
@@ -107,9 +110,20 @@ def unanswered(error: Exception, endpoint: Endpoint, *, connected: bool) -> Claw
                 if row.retryable is None:
                     return ConfigError(words)
                 return ConnectError(words, retryable=row.retryable)
+    if any(isinstance(cause, TookTooLong) for cause in causes):
+        return ReadTimeout(
+            f"{endpoint.host} is connected, but the head of an answer didn't come whole within "
+            f"{endpoint.clocks.progress:g} s"
+        )
     if any(isinstance(cause, TimeoutError) for cause in causes):
         return ReadTimeout(
             f"{endpoint.host} is connected, but sent nothing for {endpoint.clocks.idle:g} s"
+        )
+    if garbled := [each for each in causes if _is_garbled(each)]:
+        what = one_line(_reason(garbled[0]), GARBAGE_SHOWN)
+        return ConnectionLost(
+            f"{endpoint.host} gave an answer that isn't HTTP ({what}): the fault is the "
+            "server's, or that of a proxy before it"
         )
     return ConnectionLost(
         f"{endpoint.host} closed the connection before it answered: the fault is the server's, or "
@@ -136,9 +150,10 @@ def bad_status(
 ) -> HTTPStatusError:
     """The error for an answer whose status isn't 2xx."""
     if 300 <= status < 400:
+        place = without_secrets(headers.get("Location") or "nowhere", endpoint.secrets)
         return HTTPStatusError(
-            f"{endpoint.host} redirects to {headers.get('Location', 'nowhere')}, which isn't "
-            "followed, since the key would go there: set the base URL to where the server is",
+            f"{endpoint.host} redirects to {one_line(place, ADDRESS_SHOWN)}, which isn't followed, "
+            "since the key would go there: set the base URL to where the server is",
             status=status,
         )
     body = without_secrets(body, endpoint.secrets)  # before anything is cut
@@ -154,6 +169,11 @@ def bad_status(
         context_overflow=fault.context_overflow,
         context_limit=fault.context_limit,
     )
+
+
+def _is_garbled(error: BaseException) -> bool:
+    """Something came in place of an answer; RemoteDisconnected says that nothing did."""
+    return isinstance(error, HTTPException) and not isinstance(error, RemoteDisconnected)
 
 
 def _wrapped_in(error: BaseException) -> Iterator[BaseException]:
@@ -174,4 +194,4 @@ def _reason(error: BaseException) -> str:
     """The words of the innermost system error, or else the error's own, on one line."""
     error = [error, *(each for each in _wrapped_in(error) if isinstance(each, OSError))][-1]
     words = getattr(error, "verify_message", "") or getattr(error, "strerror", "") or str(error)
-    return " ".join(words.split()) or type(error).__name__
+    return one_line(words) or type(error).__name__

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from claw.cancel import CancelToken
 from claw.errors import Cancelled, ProviderError, ReadTimeout, StreamStalled
 from claw.events import Completed, StreamEvent
+from claw.messages import Message
 from claw.providers.base import OnPartialUsage
 from claw.providers.endpoint import Endpoint
 from claw.providers.guard import SocketGuard
-from claw.providers.masking import masked
+from claw.providers.masking import masked, redacted
 from claw.providers.reply import ReplyReader
+from claw.providers.server_errors import one_line
 from claw.providers.tap import Tap
 from claw.providers.transport import Reply, Transport
 
 SETTLE = 2.0  # seconds after the finish reason for what still belongs to the reply
+NAME_SHOWN = 200  # characters of a model's name, or of a finish reason
 LINGER = 0.05  # seconds after the end for the rest of the body, so that the connection lives on
-SLACK = 0.05  # seconds by which a read may overrun a clock; saves most reads the look at it
 
 
 class HTTPExchange:
@@ -27,6 +30,10 @@ class HTTPExchange:
     Raises ProviderError where there is no reply (the secrets masked), ConfigError where there
     can't be one. Ends without Completed only once `cancel` fired. For one thread.
     on_partial_usage, tap: see ModelRequest; the tap was told of the request.
+
+    began: something of the reply was told, so the request must not be sent again. What only
+        announces a reply (a role, the cost of the prompt, a block that is still empty) shows
+        nothing, and is no part of it.
     """
 
     def __init__(
@@ -46,22 +53,13 @@ class HTTPExchange:
         self._cancel = cancel
         self._on_partial_usage = on_partial_usage
         self._tap = tap
-
-    @property
-    def began(self) -> bool:
-        """Something that belongs to the reply has come, so the request must not be sent again. A
-        first chunk that only names the role, or a ping, is no part of it: nothing was shown."""
-        return self._reader.belonging > 0
+        self.began = False
 
     def __iter__(self) -> Iterator[StreamEvent]:
         guard = SocketGuard(self._cancel, self._endpoint.resolver)
         try:
-            connect_timeout = self._bounded(self._endpoint.clocks.connect)
-            timeout = self._bounded(self._endpoint.clocks.idle)
-            with self._transport.post(
-                self._body, guard, connect_timeout=connect_timeout, timeout=timeout, tap=self._tap
-            ) as reply:
-                yield from self._events(reply, timeout)
+            with self._transport.post(self._body, guard, self._tap) as reply:
+                yield from self._events(reply)
         except Cancelled:
             return
         except ProviderError as error:
@@ -74,32 +72,28 @@ class HTTPExchange:
             if self._on_partial_usage is not None and usage is not None:
                 self._on_partial_usage(usage)
 
-    def _events(self, reply: Reply, armed: float) -> Iterator[StreamEvent]:
-        """`armed`: the read timeout that the connection has."""
-        reader, cancel = self._reader, self._cancel
+    def _events(self, reply: Reply) -> Iterator[StreamEvent]:
+        reader, cancel, clocks = self._reader, self._cancel, self._endpoint.clocks
         progress_at, belonging = time.monotonic(), reader.belonging
-        look_at, tight = 0.0, False  # tight: the read timeout is below what silence alone allows
+        reply.patience.allow(clocks.idle, clocks.progress)
         broken: ProviderError | None = None
         try:
             for data in reply.pieces:
                 if cancel.cancelled:
                     return
-                yield from reader.feed(data)
+                if deltas := reader.feed(data):
+                    self.began = True
+                    yield from deltas
                 if reader.ended:
                     break
                 now = time.monotonic()
                 if reader.belonging != belonging:
                     progress_at, belonging = now, reader.belonging
-                if now < look_at and not tight and not reader.settling:
-                    continue  # the clocks can't have come close since we looked
-                look_at = now + SLACK
-                patience, tight = self._patience(now - progress_at)
-                if patience <= 0:
+                end = progress_at + (SETTLE if reader.settling else clocks.progress)
+                if now >= end:
                     broken = self._silence(now - progress_at)
                     break
-                if not armed - SLACK <= patience <= armed:
-                    reply.set_timeout(patience)
-                    armed = patience
+                reply.patience.end = end
         except ReadTimeout:
             broken = self._silence(time.monotonic() - progress_at)
         except ProviderError as error:
@@ -109,23 +103,23 @@ class HTTPExchange:
         self._tell_end(broken)
         message = reader.finish(broken)
         self._on_partial_usage = None  # its usage is the message's
-        yield Completed(message)
+        yield Completed(self._without_key(message))
         _read_to_the_end(reply)
 
     def _tell_end(self, error: ProviderError | None) -> None:
         if self._tap is not None:
             self._tap.on_end(error)
 
-    def _patience(self, since_progress: float) -> tuple[float, bool]:
-        """Seconds that the next read may take, and whether the progress clock is what limits it."""
-        clocks = self._endpoint.clocks
-        left = (SETTLE if self._reader.settling else clocks.progress) - since_progress
-        return self._bounded(min(clocks.idle, left)), left < clocks.idle
+    def _without_key(self, message: Message) -> Message:
+        """Two names in it are the server's own, and may be shown."""
+        word, model = map(self._shown, (message.stop_word, message.model))
+        if (word, model) == (message.stop_word, message.model):
+            return message
+        return replace(message, stop_word=word, model=model)
 
-    def _bounded(self, seconds: float) -> float:
-        """No longer than the token lives; a little more, so that it is over when we look."""
-        left = self._cancel.remaining()
-        return seconds if left is None else min(seconds, left + 0.001)
+    def _shown(self, name: str) -> str:
+        whole = redacted(name, self._endpoint.secrets, self._endpoint.key)
+        return one_line(whole, NAME_SHOWN)
 
     def _silence(self, since_progress: float) -> ProviderError:
         """The error for a reply that stopped coming; after a finish reason it doesn't count."""
@@ -146,13 +140,9 @@ class HTTPExchange:
 
 def _read_to_the_end(reply: Reply) -> None:
     """A body that was read to its end leaves a connection for the next request."""
-    end = time.monotonic() + LINGER
-    reply.set_timeout(LINGER)
+    reply.patience.allow(LINGER, LINGER)
     try:
         for _ in reply.pieces:
-            left = end - time.monotonic()
-            if left <= 0:
-                return
-            reply.set_timeout(left)
+            pass
     except ProviderError:
         pass  # then there is no connection to keep

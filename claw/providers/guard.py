@@ -39,6 +39,7 @@ from threading import RLock
 from typing import Any, TypeAlias
 
 from claw.cancel import CancelToken
+from claw.providers.patience import Patience
 
 AddressInfo: TypeAlias = tuple[Any, ...]
 Resolver: TypeAlias = Callable[..., Sequence[AddressInfo]]
@@ -57,28 +58,29 @@ class SocketGuard:
     """Guards one request: at most one socket at a time, until it is released or closed.
 
     All methods but `cut` are for the thread that makes the request. `resolver` looks names up, in
-    the way of `socket.getaddrinfo`.
+    the way of `socket.getaddrinfo`. patience: how long what the request does may take.
     """
 
     def __init__(self, cancel: CancelToken, resolver: Resolver = socket.getaddrinfo) -> None:
         self.cancel = cancel
         self.resolver = resolver
+        self.patience = Patience(cancel)
         self._lock = RLock()
         self._handle: socket.socket | None = None
-        self._socket: socket.socket | None = None
         self._was_cut = False
-        self._timeout: float | None = None
+        self._clocks = (0.0, 0.0)
         self.connected = False
         self._detach = cancel.on_cancel(self.cut)
 
     @contextmanager
-    def active(self, timeout: float) -> Iterator[None]:
+    def active(self, each: float, total: float) -> Iterator[None]:
         """While inside, connections that this thread takes from a guarded pool are ours.
 
-        timeout: seconds that one step may take once there is a connection. urllib3 has no
-        parameter that reaches from the request to the connection.
+        each, total: seconds without a byte, and from a connection to the whole head of the answer.
+        urllib3 has no parameter that reaches from the request to the connection.
         """
-        self._timeout = timeout
+        self._clocks = (each, total)
+        self.patience.allow(each, total)
         previous = _active.set(self)
         try:
             yield
@@ -110,19 +112,13 @@ class SocketGuard:
     def talk_on(self, sock: socket.socket) -> None:
         """There is a connection; what follows goes over `sock` (a TLS socket where there's TLS)."""
         self.connected = True
-        self._socket = sock
-        sock.settimeout(self._timeout)
-
-    def set_read_timeout(self, seconds: float) -> None:
-        """For the reads that follow, also in the middle of a body."""
-        if self._socket is not None:
-            with suppress(OSError):  # closed: then the next read says why
-                self._socket.settimeout(seconds)
+        self.patience.allow(*self._clocks)
+        sock.settimeout(self.patience.left())
 
     def release(self) -> bool:
         """Lets the socket go. False if it was cut: then nobody may use it again."""
         with self._lock:
-            handle, self._handle, self._socket = self._handle, None, None
+            handle, self._handle = self._handle, None
             usable = not self._was_cut
         if handle is not None:
             handle.close()

@@ -154,16 +154,14 @@ class HTTPProvider(ABC):
             return HTTPExchange(self._transport, self.endpoint, body, reader, cancel, told, tap)
 
         def mend(error: ProviderError) -> str:
-            from claw.providers.mending import remedy_for  # rarely needed; its patterns cost 5 ms
+            from claw.providers.mending import remedies_for  # its patterns cost 5 ms
 
-            remedy = remedy_for(error, asked)
-            if remedy is None:
-                return ""
-            new = self._remedies.setdefault(remedy.words, remedy) is remedy
-            if new and self.body_for(request) == sent:  # what is taken away was never sent
-                del self._remedies[remedy.words]
-                return ""
-            return f"{remedy.words} from now on"
+            for remedy in remedies_for(error, asked):
+                known = self._remedies.setdefault(remedy.words, remedy) is not remedy
+                if known or self.body_for(request) != sent:
+                    return f"{remedy.words} from now on"
+                del self._remedies[remedy.words]  # what it takes away was never sent
+            return ""
 
         events = with_retries(begin, self.policy, cancel, mend)
         if self.quirks.calls_in_text and request.tools:

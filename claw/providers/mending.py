@@ -2,7 +2,7 @@
 
 What a server takes depends on the model, too, and no list of models is ever up to date. So claw
 asks as the dialect says, and learns from a refusal that names the field. The table is data; to
-decide (`remedy_for`) is a pure function; the provider remembers (http_provider.py).
+decide (`remedies_for`) is a pure function; the provider remembers (http_provider.py).
 """
 
 from __future__ import annotations
@@ -99,22 +99,23 @@ LIMIT_TOO_HIGH = re.compile(
 ADAPTIVE_WANTED = re.compile(r"thinking\.type.{0,80}adaptive", re.IGNORECASE)  # Claude since 4.7
 
 
-def remedy_for(error: ProviderError, manner: Manner) -> Remedy | None:
-    """What helps after a request in this manner was refused with `error`; None if nothing does.
+def remedies_for(error: ProviderError, manner: Manner) -> Iterator[Remedy]:
+    """What may help after a request in this manner was refused with `error`, the likeliest first.
 
-    No remedy comes twice, and each changes something, so a request is mended a few times at most.
+    None comes twice, and each changes something, so a request is mended a few times at most. What
+    it changes may not be in this request: then the next one is what helps.
     """
     if not isinstance(error, HTTPStatusError) or error.status not in STATUSES:
-        return None
+        return
     if error.context_overflow:
-        return None
+        return
     words = " ".join(f"{error.message} {error.body}".split())
+    taken = {remedy.words for remedy in manner.remedies}
     for remedy in _remedies(words, manner):
         after = manner.mended(remedy)
         changed = (after.quirks, after.params) != (manner.quirks, manner.params)
-        if changed and remedy not in manner.remedies:
-            return remedy
-    return None
+        if changed and remedy.words not in taken:
+            yield remedy
 
 
 def _remedies(words: str, manner: Manner) -> Iterator[Remedy]:
@@ -132,11 +133,18 @@ def _remedies(words: str, manner: Manner) -> Iterator[Remedy]:
         ("max_tokens", "max_completion_tokens"),
         ("max_completion_tokens", "max_tokens"),
     ):
-        if manner.quirks.max_tokens_field == one and _refuses(words, one):
-            yield Remedy(f"with {other} in place of {one}", {"max_tokens_field": other})
+        sent = manner.quirks.max_tokens_field == one or one in manner.params
+        if sent and _refuses(words, one):
+            yield _renamed(one, other, manner.params)
     for name in manner.params:
         if _refuses(words, name):
             yield _without(name)
+
+
+def _renamed(one: str, other: str, params: Mapping[str, Any]) -> Remedy:
+    """The limit of the reply under its other name, also where the user's params have it."""
+    moved = {one: None, other: params[one]} if one in params else {}
+    return Remedy(f"with {other} in place of {one}", {"max_tokens_field": other}, moved)
 
 
 def _refuses(words: str, name: str) -> bool:

@@ -84,7 +84,7 @@ def _page(endpoint: Endpoint, cancel: CancelToken) -> Any:
         pass
     text = without_secrets(text[:1000], endpoint.secrets)  # before it is cut again
     words = one_line(read_error_text(text).words, SHOWN) or "nothing"
-    raise ProtocolError(f"GET {endpoint.url} gave no list of models, but {words}")
+    raise ProtocolError(f"GET {one_line(endpoint.url)} gave no list of models, but {words}")
 
 
 def _entries(page: Any) -> list[Any]:
@@ -108,26 +108,12 @@ def _fetch(endpoint: Endpoint, cancel: CancelToken) -> bytes:
     pieces: list[bytes] = []
     size = 0
     try:
-        with (
-            closing(Transport(endpoint)) as transport,
-            transport.get(
-                guard,
-                connect_timeout=_bounded(endpoint.clocks.connect, cancel),
-                timeout=_bounded(endpoint.clocks.idle, cancel),
-            ) as reply,
-        ):
+        with closing(Transport(endpoint)) as transport, transport.get(guard) as reply:
             for piece in reply.pieces:
                 pieces.append(piece)
                 size += len(piece)
                 if size > LIST_BYTES or cancel.cancelled:
                     raise ProtocolError(f"{endpoint.url} sends more than a list of models")
-                reply.set_timeout(_bounded(endpoint.clocks.idle, cancel))
     finally:
         guard.close()
     return b"".join(pieces)
-
-
-def _bounded(seconds: float, cancel: CancelToken) -> float:
-    """No longer than the token lives; a socket's timeout can't be 0."""
-    left = cancel.remaining()
-    return seconds if left is None else max(0.001, min(seconds, left))

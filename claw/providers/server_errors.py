@@ -72,9 +72,14 @@ class ServerFault:
 
 
 def is_error(payload: dict[str, Any]) -> bool:
-    """Whether a decoded JSON object, from a stream or a body with status 200, reports an error."""
+    """Whether a decoded JSON object, from a stream or a body with status 200, reports an error.
+
+    Beside choices an empty `error` is none: some gateways fill in every field of their own.
+    """
+    error = payload.get("error")
     return bool(
-        payload.get("error") is not None
+        error
+        or not (error is None or error is False or payload.get("choices"))
         or payload.get("object") == "error"  # vLLM
         or payload.get("type") == "error"  # the Messages dialect
         or payload.get("error_message")

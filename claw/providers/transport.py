@@ -7,14 +7,12 @@ costs about 90 ms. Foreign errors end here; see error_table.py.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPException
-from importlib.util import find_spec
 from typing import Any
 
 import requests
-from requests.utils import get_environ_proxies, select_proxy
 from urllib3.exceptions import HTTPError
 
 from claw.errors import ConfigError, ProviderError
@@ -23,11 +21,12 @@ from claw.providers.connections import GuardedAdapter, GuardedConnection
 from claw.providers.endpoint import Endpoint
 from claw.providers.error_table import bad_status, broken_off, unanswered
 from claw.providers.guard import SocketGuard
+from claw.providers.proxies import proxy_for
 from claw.providers.tap import Tap
 
 READ_SIZE = 8192  # what the socket buffer under it holds; asking for more costs an allocation
 ERROR_BODY_SIZE = 65536
-ERROR_BODY_TIMEOUT = 10.0
+ERROR_BODY_S = 2.0  # for all of it
 CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 
 
@@ -42,47 +41,35 @@ class Transport:
         self._endpoint = endpoint
         self._sessions: dict[int, requests.Session] = {}
 
-    def post(
-        self,
-        body: bytes,
-        guard: SocketGuard,
-        *,
-        connect_timeout: float,
-        timeout: float,
-        tap: Tap | None = None,
-    ) -> Reply:
-        """Sends `body` and waits for the headers; `timeout`, in seconds, is for each of the two.
+    def post(self, body: bytes, guard: SocketGuard, tap: Tap | None = None) -> Reply:
+        """Sends `body` and waits for the headers, as long as the endpoint's clocks and the token's
+        deadline allow: the idle clock runs without a byte, the progress clock over all of it.
 
         Raises a ProviderError for anything but a status 2xx, ConfigError for settings that can't
         work, Cancelled. After a cancel any of them may come: the token decides. tap: sees the
         answer, a bad one too.
         """
-        return self._send("POST", body, guard, connect_timeout, timeout, tap)
+        return self._send("POST", body, guard, tap)
 
-    def get(self, guard: SocketGuard, *, connect_timeout: float, timeout: float) -> Reply:
-        """The same without a body, for what a server tells about itself."""
-        return self._send("GET", None, guard, connect_timeout, timeout)
+    def get(self, guard: SocketGuard) -> Reply:
+        """The same without a body, for what a server tells about itself; the progress clock runs
+        over the whole answer."""
+        return self._send("GET", None, guard)
 
     def _send(
-        self,
-        method: str,
-        body: bytes | None,
-        guard: SocketGuard,
-        connect_timeout: float,
-        timeout: float,
-        tap: Tap | None = None,
+        self, method: str, body: bytes | None, guard: SocketGuard, tap: Tap | None = None
     ) -> Reply:
-        endpoint = self._endpoint
+        endpoint, clocks = self._endpoint, self._endpoint.clocks
         session = self._session()
         try:
-            with guard.active(timeout):
+            with guard.active(clocks.idle, clocks.progress):
                 response = session.request(
                     method,
                     endpoint.url,
                     data=body,
                     stream=True,
                     allow_redirects=False,
-                    timeout=(connect_timeout, timeout),
+                    timeout=(guard.patience.within_the_deadline(clocks.connect), clocks.idle),
                 )
         except (requests.RequestException, HTTPError, OSError) as error:
             raise unanswered(error, endpoint, connected=guard.connected) from error
@@ -109,6 +96,7 @@ class Reply:
 
     pieces: the bytes as they arrive, to the end of the body in good order. Raises ReadTimeout
         (then the body can't be read any further), ConnectionLost or ProtocolError.
+    patience: how long the reads to come may take.
     """
 
     def __init__(
@@ -119,20 +107,16 @@ class Reply:
         tap: Tap | None = None,
     ) -> None:
         self._response = response
-        self._guard = guard
+        self.patience = guard.patience
         self.pieces = _pieces(response.raw, endpoint)
         if tap is not None:
             tap.on_answer(response.status_code, response.headers)
             self.pieces = _told_to(tap, self.pieces)
 
-    def set_timeout(self, seconds: float) -> None:
-        """How long each read may wait from now on."""
-        self._guard.set_read_timeout(seconds)
-
     def start_of_text(self) -> str:
         """As much of an error's body as comes soon, broken or not."""
         start = b""
-        self.set_timeout(ERROR_BODY_TIMEOUT)
+        self.patience.allow(ERROR_BODY_S, ERROR_BODY_S)
         with suppress(ProviderError):
             for piece in self.pieces:
                 start += piece
@@ -188,7 +172,7 @@ def new_session(endpoint: Endpoint) -> requests.Session:
     session.headers.clear()
     session.headers.update(endpoint.headers)
     session.verify = _ca_bundle(endpoint)
-    proxy = _proxy(endpoint)
+    proxy = proxy_for(endpoint)
     session.proxies = {"http": proxy, "https": proxy} if proxy else {}
     for scheme in ("http://", "https://"):
         session.mount(scheme, GuardedAdapter())
@@ -208,14 +192,3 @@ def _existing(path: bool | str, source: str) -> str:
     if not os.path.exists(str(path)):
         raise ConfigError(f"{source} names a CA bundle that doesn't exist: {path}")
     return str(path)
-
-
-def _proxy(endpoint: Endpoint) -> str | None:
-    """The proxy for this URL: the one given, else the environment's, NO_PROXY applied."""
-    chosen: Mapping[str, str] | None = endpoint.proxies
-    if chosen is None:
-        chosen = get_environ_proxies(endpoint.url)
-    proxy = select_proxy(endpoint.url, dict(chosen))
-    if proxy and proxy.lower().startswith("socks") and find_spec("socks") is None:
-        raise ConfigError("a SOCKS proxy is set, which needs PySocks: pip install PySocks")
-    return proxy

@@ -29,6 +29,7 @@ def coding_tools(
     from claw.tools.files import read_file_tool, write_file_tool
     from claw.tools.jobs import job_tool
     from claw.tools.listing import list_files_tool
+    from claw.tools.sandbox import NoSandbox
     from claw.tools.search import search_tool
     from claw.tools.shell import bash_tool
     from claw.tools.todo import todo_tool
@@ -41,7 +42,7 @@ def coding_tools(
         edit_file_tool(workspace),
         list_files_tool(workspace),
         search_tool(workspace),
-        bash_tool(workspace, sandbox),
+        bash_tool(workspace, sandbox or NoSandbox()),
         job_tool(),
         todo_tool(),
     ]

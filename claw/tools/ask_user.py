@@ -14,15 +14,15 @@ QUESTION_CHARS = 2_000
 OPTION_CHARS = 200
 
 AskUser: TypeAlias = Callable[[str, tuple[str, ...], CancelToken], str]
+"""Contract: `ask(question, options, cancel)` is called on the thread that called Engine.run, and
+may block. Both texts are the model's: show them filtered. It returns one of the options or the
+user's own words, "" where the user won't say. It should return soon once `cancel` fires, and may
+raise Cancelled then; ToolError goes to the model in words. Anything else is reported to the model
+as a fault of the tool."""
 
 
 def ask_user_tool(ask: AskUser | None) -> Tool:
-    """The `ask_user` tool; with None there is nobody to ask, and each question is refused.
-
-    Contract: `ask(question, options, cancel)` is called on the thread that called Engine.run. Both
-    texts are the model's: show them filtered. It returns one of the options or the user's own
-    words, "" where the user won't say. It may raise Cancelled once `cancel` fires.
-    """
+    """The `ask_user` tool; with None there is nobody to ask, and each question is refused."""
 
     @tool(read_only=True, caller_thread=True)
     def ask_user(

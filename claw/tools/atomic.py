@@ -7,8 +7,9 @@ import os
 import stat
 from contextlib import suppress
 
+from claw.tools.open_flags import LISTED_FOLDER, NEW_FILE
+
 CHANGED = "it was changed by somebody else at this moment; read it again"
-NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def replace_file(
@@ -85,7 +86,7 @@ def sync_folder(folder: int) -> None:
     """Makes a rename or a removal last; some file systems can't, and the content is safe anyway."""
     with suppress(OSError):
         # `folder` may be open for passing through only, which can't be synced.
-        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(".", LISTED_FOLDER, dir_fd=folder)
         try:
             os.fsync(descriptor)
         finally:

@@ -38,7 +38,12 @@ class ToolContext:
     cancel: the call's token; a long tool heeds it. cwd: the folder the run works in.
     env: the environment for child processes, without any key of the model's server.
     output(text): live output for the reporter; never blocks, never changes the result.
-    state: the family's own dict, kept by the Session; a value with a `close()` is closed with it.
+    state: the family's own dict, kept by the Session.
+
+    Contract: a value in `state` that has a `close()` is closed with the Session, or when that is
+    cleared; once, by the thread that does it, and those that were put there last come first. Calls
+    that were cancelled may still run then, on other threads. What one raises keeps none of the
+    others from being closed; it reaches the caller in the end.
     """
 
     call: ToolCall
@@ -76,8 +81,10 @@ class Tool:
     the schema. It returns the result's text or a ToolOutput; ToolError is a failure in words for
     the model, Cancelled is right after `cancel` fired, anything else is reported as a fault of the
     tool and the run goes on. `preview`, `caution` and `protected` are called on the engine's
-    thread, must be quick, and change nothing outside `state`; `preview` raises ToolError for a call
-    that is bound to fail.
+    thread, maybe several times for one call, must be quick, and change nothing outside `state`.
+    Whichever of them raises ToolError, the call is not run, nobody is asked about it, and the model
+    gets the words; so does `preview` for a call that is bound to fail. Anything else they raise
+    ends the run and reaches its caller.
     """
 
     name: str

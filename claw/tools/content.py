@@ -19,7 +19,7 @@ from claw.values import frozen
 if TYPE_CHECKING:
     from claw.tools.undo import UndoLog
 
-LARGEST_IN_MEMORY = 20_000_000
+LARGEST_CHANGED = 20_000_000
 
 
 @frozen
@@ -42,11 +42,11 @@ def content_at(place: Location) -> Content | None:
         with open_regular(place) as file:
             status = os.fstat(file.fileno())
             # Read and counted, not only asked for its size: files of /proc say that they have 0.
-            data = file.read(LARGEST_IN_MEMORY + 1) or b""  # None: it has nothing just now
+            data = file.read(LARGEST_CHANGED + 1) or b""  # None: it has nothing just now
     except OSError as error:
         raise in_words(error, "read", place.name) from None
     size = max(status.st_size, len(data))
-    if size > LARGEST_IN_MEMORY:
+    if size > LARGEST_CHANGED:
         raise ToolError(
             f"{place.name} has {size:,} bytes, too many to change with this tool: "
             "use bash, for example with sed"

@@ -13,18 +13,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
 
 from claw.errors import ToolError
+from claw.tools.open_flags import FOLDER, LISTED_FOLDER, READING
+from claw.tools.way_down import way_down
 from claw.tools.workspace import Location
-
-# O_PATH where there is one: a folder may let people through that it doesn't let look around.
-FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-LISTED_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_RDONLY
-# O_NONBLOCK, because `open` on a named pipe without a writer waits for ever.
-READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -37,19 +33,19 @@ def folder_of(place: Location, made: list[Path] | None = None) -> Iterator[int]:
     parts = place.real.relative_to(place.anchor).parts
     if not parts:
         raise ToolError(not_a_file(place.name, "folder"))
-    descriptor = os.open(place.anchor, FOLDER)
-    try:
-        at = place.anchor
-        for part in parts[:-1]:
-            at /= part
-            with _links_in_words(place, at, descriptor):
-                below = _step(descriptor, at, made)
-            above, descriptor = descriptor, below
-            _let_go(above)
-        with _links_in_words(place, place.real, descriptor):
-            yield descriptor
-    finally:
-        _let_go(descriptor)
+    at = place.anchor
+
+    def step(folder: int, part: str) -> int:
+        nonlocal at
+        at /= part
+        with _links_in_words(place, at, folder):
+            return _opened(folder, at, made)
+
+    with (
+        way_down(place.anchor, parts[:-1], FOLDER, step) as folder,
+        _links_in_words(place, place.real, folder),
+    ):
+        yield folder
 
 
 def open_regular(place: Location) -> BufferedReader:
@@ -132,7 +128,7 @@ def in_words(error: OSError, what: str, name: str) -> ToolError:
     return ToolError(f"can't {what} {name}: {error.strerror or error}")
 
 
-def _step(folder: int, at: Path, made: list[Path] | None) -> int:
+def _opened(folder: int, at: Path, made: list[Path] | None) -> int:
     """Opens the next folder, `at`, whose last part is in `folder`; makes it where it may."""
     try:
         return os.open(at.name, FOLDER, dir_fd=folder)
@@ -159,11 +155,6 @@ def _links_in_words(place: Location, at: Path, folder: int) -> Iterator[None]:
                 "this call ran"
             ) from error
         raise
-
-
-def _let_go(folder: int) -> None:
-    with suppress(OSError):  # nothing was written to it: what was done in it is done
-        os.close(folder)
 
 
 def _is_link(name: str, folder: int) -> bool:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
+from claw.tools.words import one_line
+
 CONTEXT_LINES = 3
 MOST_COMPARED = 10_000  # lines; above that comparing may take seconds
 HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
@@ -25,8 +27,7 @@ def unified_diff(before: bytes | None, after: bytes, name: str) -> str:
     end = _equal_at_end(old[same:], new[same:])
     keep = max(0, end - CONTEXT_LINES)
     old, new = old[skip : len(old) - keep], new[skip : len(new) - keep]
-    # A line end in a name would begin a line of its own, and could forge one of the diff.
-    name = name.lstrip("/").replace("\n", "\\n").replace("\r", "\\r")
+    name = one_line(name.lstrip("/"))
     names = ("/dev/null" if before is None else f"a/{name}", f"b/{name}")
     if max(len(old), len(new)) > MOST_COMPARED:
         found: Iterable[str] = _one_hunk(old, new, names)

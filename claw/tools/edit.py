@@ -8,13 +8,13 @@ from typing import Annotated, NotRequired, TypedDict
 
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, tool
-from claw.tools.content import Content, content_at, save
+from claw.tools.change import FileChange, change_to_make, change_to_show
 from claw.tools.descent import near_names
 from claw.tools.diff import shortened, unified_diff
 from claw.tools.files import encoded
-from claw.tools.seen import digest_of, seen_in
-from claw.tools.undo import undo_in
-from claw.tools.workspace import Location, Workspace
+from claw.tools.path_calls import PathCalls
+from claw.tools.state import FILES_FAMILY
+from claw.tools.workspace import Workspace
 
 # LF in the model's text means the line end of the file, whichever it is.
 LINE_END = rb"(?:\r\n|(?<!\r)\n)"
@@ -34,21 +34,21 @@ class Edit(TypedDict):
 def edit_file_tool(workspace: Workspace) -> Tool:
     """The `edit_file` tool, bound to a workspace."""
 
-    def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.write_caution(context.call, arguments["path"])
-
-    def protected(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.write_protected(context.call, arguments["path"])
+    paths = PathCalls(workspace)
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        place, seen = workspace.judged(context.call, arguments["path"]), seen_in(context.state)
-        before = _content_to_edit(place).data
-        seen.refuse_if_changed(place, before)
+        change = change_to_show(paths, context, arguments["path"])
+        before = _to_edit(change)
         after, _ = apply_edits(before, arguments["edits"])
-        seen.note_shown(context.call, before)
-        return unified_diff(before, after, place.name)
+        return unified_diff(before, after, change.place.name)
 
-    @tool(family="files", edits=True, preview=preview, caution=caution, protected=protected)
+    @tool(
+        family=FILES_FAMILY,
+        edits=True,
+        preview=preview,
+        caution=paths.write_caution,
+        protected=paths.write_protected,
+    )
     def edit_file(
         path: Annotated[str, "Relative to the workspace, or absolute"],
         edits: Annotated[list[Edit], "Applied in order; if one fails, none is written"],
@@ -58,16 +58,12 @@ def edit_file_tool(workspace: Workspace) -> Tool:
 
         Read the file first. Give enough of the surrounding lines in old_text to make it unique.
         """
-        place, seen = workspace.take(context.call, path), seen_in(context.state)
-        found = _content_to_edit(place)
-        before = found.data
-        seen.refuse_if_changed(place, before)
-        seen.refuse_if_not_as_shown(context.call, place, before)
+        change = change_to_make(paths, context, path)
+        before = _to_edit(change)
         after, count = apply_edits(before, edits)
-        diff = shortened(unified_diff(before, after, place.name))
-        save(place, after, found, undo_in(context.state))
-        seen.note(place, digest_of(after))
-        return f"edited {place.name}: {count} replacement{'s' * (count != 1)}\n{diff}"
+        diff = shortened(unified_diff(before, after, change.place.name))
+        change.save(after)
+        return f"edited {change.place.name}: {count} replacement{'s' * (count != 1)}\n{diff}"
 
     return edit_file
 
@@ -147,12 +143,12 @@ class _Matches:
         return new.replace(b"\n", b"\r\n") if has_crlf else new
 
 
-def _content_to_edit(place: Location) -> Content:
-    found = content_at(place)
-    if found is None:
-        near = near_names(place.real)
-        raise ToolError(f"{place.name} doesn't exist{near}; write_file makes new files")
-    return found
+def _to_edit(change: FileChange) -> bytes:
+    """What the file holds; ToolError where there is none."""
+    if change.before is None:
+        name, near = change.place.name, near_names(change.place.real)
+        raise ToolError(f"{name} doesn't exist{near}; write_file makes new files")
+    return change.before
 
 
 def _too_many(data: bytes, spans: list[tuple[int, int]]) -> str:

@@ -8,12 +8,13 @@ from typing import Annotated
 
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, tool
-from claw.tools.content import content_at, save
+from claw.tools.change import change_to_make, change_to_show
 from claw.tools.descent import in_words, open_regular
 from claw.tools.diff import unified_diff
 from claw.tools.page import LARGEST_READ, TOO_MANY, read_page
-from claw.tools.seen import digest_of, seen_in
-from claw.tools.undo import undo_in
+from claw.tools.path_calls import PathCalls
+from claw.tools.seen import seen_in
+from claw.tools.state import FILES_FAMILY
 from claw.tools.workspace import Location, Workspace
 
 LOOKED_AT_BYTES = 8_192
@@ -22,10 +23,9 @@ LOOKED_AT_BYTES = 8_192
 def read_file_tool(workspace: Workspace) -> Tool:
     """The `read_file` tool, bound to a workspace."""
 
-    def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.read_caution(context.call, arguments["path"])
+    paths = PathCalls(workspace)
 
-    @tool(read_only=True, family="files", caution=caution)
+    @tool(read_only=True, family=FILES_FAMILY, caution=paths.read_caution)
     def read_file(
         path: Annotated[str, "Relative to the workspace, or absolute"],
         context: ToolContext,
@@ -40,7 +40,7 @@ def read_file_tool(workspace: Workspace) -> Tool:
         first = 1 if start_line is None else start_line
         if first < 1 or (end_line is not None and end_line < first):
             raise ToolError("start_line counts from 1, and end_line can't be before it")
-        place = workspace.take(context.call, path)
+        place = paths.take(context, path).place
         try:
             with open_regular(place) as file:
                 size = os.fstat(file.fileno()).st_size
@@ -61,23 +61,22 @@ def read_file_tool(workspace: Workspace) -> Tool:
 def write_file_tool(workspace: Workspace) -> Tool:
     """The `write_file` tool, bound to a workspace."""
 
-    def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.write_caution(context.call, arguments["path"])
-
-    def protected(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.write_protected(context.call, arguments["path"])
+    paths = PathCalls(workspace)
 
     def preview(arguments: Arguments, context: ToolContext) -> str | None:
-        place, seen = workspace.judged(context.call, arguments["path"]), seen_in(context.state)
-        found = content_at(place)
-        before = found.data if found else None
-        seen.refuse_if_changed(place, before)
         after = encoded(arguments["content"])
-        seen.note_shown(context.call, before)
-        nothing_to_show = "is new and empty" if before is None else "already holds just this"
-        return unified_diff(before, after, place.name) or f"{place.name} {nothing_to_show}"
+        change = change_to_show(paths, context, arguments["path"])
+        nothing_to_show = "is new and empty" if change.before is None else "already holds just this"
+        name = change.place.name
+        return unified_diff(change.before, after, name) or f"{name} {nothing_to_show}"
 
-    @tool(family="files", edits=True, preview=preview, caution=caution, protected=protected)
+    @tool(
+        family=FILES_FAMILY,
+        edits=True,
+        preview=preview,
+        caution=paths.write_caution,
+        protected=paths.write_protected,
+    )
     def write_file(
         path: Annotated[str, "Relative to the workspace, or absolute"],
         content: Annotated[str, "The whole content, written exactly as it is"],
@@ -87,16 +86,12 @@ def write_file_tool(workspace: Workspace) -> Tool:
 
         To change a part of a file, use edit_file.
         """
-        place, seen = workspace.take(context.call, path), seen_in(context.state)
-        after, found = encoded(content), content_at(place)
-        before = found.data if found else None
-        seen.refuse_if_changed(place, before)
-        seen.refuse_if_not_as_shown(context.call, place, before)
-        save(place, after, found, undo_in(context.state))
-        seen.note(place, digest_of(after))
-        if before is None:
-            return f"created {place.name}: {counted(after)}"
-        return f"overwrote {place.name}: {counted(after)}, before {counted(before)}"
+        after = encoded(content)
+        change = change_to_make(paths, context, path)
+        change.save(after)
+        if change.before is None:
+            return f"created {change.place.name}: {counted(after)}"
+        return f"overwrote {change.place.name}: {counted(after)}, before {counted(change.before)}"
 
     return write_file
 

@@ -11,11 +11,11 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from claw.tools.open_flags import READING
 from claw.tools.wildcards import name_regex, path_regex
 from claw.values import frozen
 
-MOST_BYTES = 100_000
-READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+IGNORE_FILE_BYTES = 100_000
 
 
 @frozen
@@ -94,7 +94,7 @@ def read_ignore_file(name: str | Path, base: int, folder: int | None = None) -> 
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        data = os.read(descriptor, MOST_BYTES)
+        data = os.read(descriptor, IGNORE_FILE_BYTES)
     except OSError:
         return None
     finally:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from claw.cancel import CancelToken
 from claw.tools.outcome import ending
-from claw.tools.output import OutputKeeper, WholeOutput
+from claw.tools.output import OutputKeeper
+from claw.tools.whole_output import WholeOutput
 
 if TYPE_CHECKING:
     from claw.tools.process import Child, ProcessResult
@@ -50,7 +51,7 @@ class JobOutput:
         if self._whole is not None:
             self._whole.write(data)
         with self._lock:
-            self._unread.feed(data)
+            self._unread.add(data)
 
 
 class Job:
@@ -58,14 +59,21 @@ class Job:
 
     Every method is for any thread. The cancel of the turn that started it doesn't end it.
     result: how it ended, None while it runs; once it is there, so is all of the output.
-    told: the model knows how it ended.
+    told: the model knows how it ended. in_front: see Sandbox.
     """
 
     def __init__(
-        self, number: int, command: str, child: Child, output: JobOutput, timeout: float | None
+        self,
+        number: int,
+        command: str,
+        child: Child,
+        output: JobOutput,
+        timeout: float | None,
+        in_front: str,
     ) -> None:
         self.number = number
         self.command = command
+        self.in_front = in_front
         self.output = output
         self.result: ProcessResult | None = None
         self.told = False

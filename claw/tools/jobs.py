@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal
 
 from claw.errors import ToolError
 from claw.tools.base import Tool, ToolContext, ToolOutput, tool
-from claw.tools.groups import LiveGroups, groups_in
 from claw.tools.job import Job, JobOutput
 from claw.tools.outcome import leftovers
-from claw.tools.output import OutputFolder, WholeOutput
+from claw.tools.process_groups import LiveGroups, groups_in
+from claw.tools.state import SHELL_FAMILY, kept_in
+from claw.tools.whole_output import OutputFolder, WholeOutput
 
 MOST_RUNNING = 8
 ENDED_KEPT = 32
@@ -44,15 +45,17 @@ class Jobs:
         cwd: Path,
         env: Mapping[str, str],
         timeout: float | None,
+        in_front: str = "",
     ) -> Job:
-        """Starts `argv`; `command` is its name. ToolError when too many run, else as Child."""
+        """Starts `argv`; `command` is its name, in_front: see Sandbox. ToolError when too many
+        run, else as Child."""
         from claw.tools.process import Child  # see shell.py
 
         with self._lock:
             self._check_room()
             child = Child(argv, cwd=cwd, env=env, groups=self._groups)
             output = JobOutput(self._new_file())
-            job = Job(next(self._numbers), command, child, output, timeout)
+            job = Job(next(self._numbers), command, child, output, timeout, in_front)
             self._jobs[job.number] = job
             return job
 
@@ -101,9 +104,7 @@ class Jobs:
 
 def jobs_in(state: dict[str, Any], outputs: OutputFolder) -> Jobs:
     """The Jobs of a session's shell family, made when first asked for."""
-    jobs = state.setdefault("jobs", Jobs(groups_in(state), outputs))
-    assert isinstance(jobs, Jobs)
-    return jobs
+    return kept_in(state, "jobs", Jobs, lambda: Jobs(groups_in(state), outputs))
 
 
 def job_endings(state: Mapping[str, Any]) -> list[str]:
@@ -119,7 +120,7 @@ def job_tool() -> Tool:
     started. Calls of one reply may therefore run side by side; each piece of output goes to one.
     """
 
-    @tool(family="shell", read_only=True, may_repeat=True)
+    @tool(family=SHELL_FAMILY, read_only=True, may_repeat=True)
     def job(
         action: Literal["list", "read", "end"],
         context: ToolContext,
@@ -167,7 +168,7 @@ def _told(job: Job) -> list[str]:
     if result is None:
         return [job.state(None)]
     job.told = True
-    return [job.state(result), *leftovers(result)]
+    return [job.state(result), *leftovers(result, job.in_front)]
 
 
 def _shortened(command: str) -> str:

@@ -9,10 +9,13 @@ from contextlib import closing
 from typing import Annotated
 
 from claw.errors import ToolError
-from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.base import Tool, ToolContext, tool
 from claw.tools.descent import kind_at
 from claw.tools.globs import JUNK, glob_regex
+from claw.tools.path_calls import PathCalls
+from claw.tools.state import FILES_FAMILY
 from claw.tools.walk import Walk
+from claw.tools.words import first_few, one_line
 from claw.tools.workspace import Location, Workspace
 
 MOST_LISTED = 1_000
@@ -23,10 +26,9 @@ IGNORED_NAMED = 5
 def list_files_tool(workspace: Workspace) -> Tool:
     """The `list_files` tool, bound to a workspace."""
 
-    def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.read_caution(context.call, arguments.get("path") or ".")
+    paths = PathCalls(workspace, default=".")
 
-    @tool(read_only=True, family="files", caution=caution)
+    @tool(read_only=True, family=FILES_FAMILY, caution=paths.read_caution)
     def list_files(
         context: ToolContext,
         path: Annotated[str | None, "The folder; the workspace by default"] = None,
@@ -38,7 +40,7 @@ def list_files_tool(workspace: Workspace) -> Tool:
         .git, node_modules, virtual environments, caches, and what .gitignore names; to see into a
         folder that is left out, give it as path.
         """
-        place = workspace.take(context.call, path or ".")
+        place = paths.take(context, path).place
         if kind_at(place) != "folder":
             raise ToolError(f"{place.name} is a {kind_at(place)}, not a folder: use read_file")
         try:
@@ -48,7 +50,7 @@ def list_files_tool(workspace: Workspace) -> Tool:
         walk = Walk(place, JUNK, context.cancel)
         found, is_all = _find(walk, wanted)
         lines = found if pattern or len(found) <= MOST_LISTED else _by_folder(found)
-        shown = [f"{prefix_of(place)}{printable(line)}" for line in lines[:MOST_LISTED]]
+        shown = [f"{prefix_of(place)}{one_line(line)}" for line in lines[:MOST_LISTED]]
         if not found:
             shown = [f"no file in {place.name} matches {pattern}" if pattern else "(no files)"]
         if len(lines) > MOST_LISTED:
@@ -56,7 +58,7 @@ def list_files_tool(workspace: Workspace) -> Tool:
         if not is_all:
             shown.append(f"[only the first {MOST_WALKED:,} files were looked at]")
         if walk.ignored:
-            shown.append(f"[left out by .gitignore: {_some(walk.ignored)}]")
+            shown.append(f"[left out by .gitignore: {_named(walk.ignored)}]")
         return "\n".join(shown)
 
     return list_files
@@ -65,12 +67,6 @@ def list_files_tool(workspace: Workspace) -> Tool:
 def prefix_of(place: Location) -> str:
     """What stands in front of a path in this folder, so that other tools can take it."""
     return "" if place.name == "." else f"{place.name.rstrip('/')}/"
-
-
-def printable(path: str) -> str:
-    """A path as valid text on one line: bytes that aren't UTF-8 and line ends are escaped."""
-    text = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
 def _find(walk: Walk, wanted: re.Pattern[str]) -> tuple[list[str], bool]:
@@ -85,10 +81,8 @@ def _find(walk: Walk, wanted: re.Pattern[str]) -> tuple[list[str], bool]:
     return found, True
 
 
-def _some(ignored: Sequence[str]) -> str:
-    more = len(ignored) - IGNORED_NAMED
-    names = ", ".join(map(printable, ignored[:IGNORED_NAMED]))
-    return f"{names} and {more:,} more" if more > 0 else names
+def _named(ignored: Sequence[str]) -> str:
+    return first_few([one_line(each) for each in ignored], IGNORED_NAMED)
 
 
 def _by_folder(paths: Sequence[str]) -> list[str]:

@@ -3,81 +3,21 @@
 from __future__ import annotations
 
 import codecs
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from claw.tools.whole_output import WholeOutput
 
 KEPT_BYTES = 30_000
-WHOLE_BYTES = 100_000_000
-
-
-class WholeOutput:
-    """The file that gets everything once the kept part is too small; WHOLE_BYTES at most."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.problem = ""
-        self._room = WHOLE_BYTES
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        self._file = os.fdopen(os.open(path, flags, 0o600), "wb")
-
-    def write(self, data: bytes) -> None:
-        """Never raises: a full disk is told in `problem`, the command goes on."""
-        if self.problem:
-            return
-        try:
-            self._file.write(data[: self._room])
-            self._file.flush()  # a job's file is read while the job runs
-        except OSError as error:
-            self.problem = f"incomplete: {error.strerror}"
-        self._room -= len(data)
-        if self._room < 0:
-            self.problem = self.problem or f"its first {WHOLE_BYTES:,} bytes"
-
-    def close(self) -> None:
-        try:
-            self._file.close()
-        except OSError as error:
-            self.problem = f"incomplete: {error.strerror}"
-
-    def __str__(self) -> str:
-        return f"{self.path} ({self.problem})" if self.problem else str(self.path)
-
-
-class OutputFolder:
-    """A session's folder for whole outputs: made when first needed, gone with `close()`.
-
-    on_made, on_gone: told its path. Any thread may call.
-    """
-
-    def __init__(self, on_made: Callable[[Path], None], on_gone: Callable[[Path], None]) -> None:
-        self._on_made = on_made
-        self._on_gone = on_gone
-        self._folder: Path | None = None
-        self._count = 0
-
-    def new_output(self) -> WholeOutput:
-        """Opens the next file. OSError when there is no place for one."""
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="claw-"))  # 0700
-            self._on_made(self._folder)
-        self._count += 1
-        return WholeOutput(self._folder / f"output-{self._count}.txt")
-
-    def close(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            self._on_gone(folder)
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 class OutputKeeper:
     """Takes bytes as they come, keeps the first third and the last two thirds of `limit` bytes.
 
     Bytes that aren't UTF-8 become U+FFFD, however the bytes were cut into pieces. whole: opens
-    the file for everything; called once something has to be left out, never before.
+    the file for everything; called once something has to be left out, never before. For one thread
+    at a time.
     """
 
     def __init__(
@@ -95,11 +35,28 @@ class OutputKeeper:
 
     def feed(self, data: bytes) -> str:
         """Keeps `data` and returns it as text; a character cut in two comes with its last byte."""
-        return self._keep(self._decoder.decode(data))
+        text = self._decoder.decode(data)
+        self.add(text.encode())
+        return text
+
+    def add(self, piece: bytes) -> None:
+        """Keeps UTF-8 that somebody else has decoded already: whole characters."""
+        room = self._head_size - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:]
+        was_whole = self._total <= self._limit
+        self._total += len(piece)
+        if self._total > self._limit:
+            if was_whole:  # nothing has been dropped yet: these two are everything so far
+                self._start_whole(bytes(self._head + self._tail))
+            elif self._whole is not None:
+                self._whole.write(piece)
+            del self._tail[: -self._tail_size]
 
     def finish(self) -> str:
         """The end has come: returns the text of what was left in the middle of a character."""
-        rest = self._keep(self._decoder.decode(b"", final=True))
+        rest = self._decoder.decode(b"", final=True)
+        self.add(rest.encode())
         if self._whole is not None:
             self._whole.close()
         return rest
@@ -118,21 +75,6 @@ class OutputKeeper:
         gap = f"[... {left_out:,} bytes left out{where} ...]"
         before = head.decode() if head.endswith(b"\n") else f"{head.decode()}\n"
         return f"{before}{gap}\n{tail.decode()}"
-
-    def _keep(self, text: str) -> str:
-        piece = text.encode()
-        room = self._head_size - len(self._head)
-        self._head += piece[:room]
-        self._tail += piece[room:]
-        was_whole = self._total <= self._limit
-        self._total += len(piece)
-        if self._total > self._limit:
-            if was_whole:  # nothing has been dropped yet: these two are everything so far
-                self._start_whole(bytes(self._head + self._tail))
-            elif self._whole is not None:
-                self._whole.write(piece)
-            del self._tail[: -self._tail_size]
-        return text
 
     def _start_whole(self, so_far: bytes) -> None:
         if self._open_whole is None:

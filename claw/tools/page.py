@@ -5,11 +5,11 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from io import BufferedReader
 
 from claw.cancel import CancelToken
 from claw.errors import ToolError
+from claw.tools.digest import new_digest
 
 LARGEST_READ = 200_000_000
 PAGE_LINES = 2_000
@@ -89,7 +89,7 @@ class _Source:
 
     def __init__(self, file: BufferedReader) -> None:
         self.lines = 0
-        self.digest = blake2b(digest_size=16)
+        self.digest = new_digest()
         self._room = LARGEST_READ
         self._file = file
 

@@ -21,7 +21,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -31,7 +31,8 @@ from claw.cancel import CancelToken
 from claw.channel import Channel
 from claw.tools import sweep
 from claw.tools.child_threads import Happened, News, start_reader, start_waiter
-from claw.tools.groups import LiveGroups
+from claw.tools.process_groups import LiveGroups
+from claw.tools.sweep import Straggler
 from claw.values import frozen
 from claw.wake_pipe import WakePipe
 
@@ -48,14 +49,20 @@ class ProcessResult:
 
     exit_code: as a shell says it, 128 + n after signal n; None if it could not even be killed.
     stopped: "timeout", the cancel token's reason, or None when it ended by itself.
-    still_running: what it left behind, by name. ended: what had to be found and ended one by one.
+    still_running: all that it left behind, a sandbox's own program too, whatever it calls itself.
+    ended: what had to be found and ended one by one.
     """
 
     exit_code: int | None
     stopped: str | None
     duration_s: float
-    still_running: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
+    still_running: tuple[Straggler, ...] = ()
+    ended: tuple[Straggler, ...] = ()
+
+    @property
+    def left_running(self) -> bool:
+        """Whether anything of it may still do something."""
+        return bool(self.still_running) or self.exit_code is None
 
 
 def run_process(
@@ -87,9 +94,6 @@ class Child:
         self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], groups: LiveGroups
     ) -> None:
         self._began = time.monotonic()
-        # How the command line of a program in front of the command (a sandbox) begins.
-        in_front = " ".join(argv[:4]) if os.path.isabs(argv[0]) else ""
-        self._in_front = in_front[: sweep.COMMAND_CHARS - 1]
         self._groups = groups
         self._mark = groups.new_mark()
         # Not under the caller's token: a cancelled channel drops what lies in it, and the output
@@ -169,12 +173,12 @@ class Child:
         code = _shell_code(self._groups.reap(self._popen))
         return ProcessResult(code, None, duration, still_running=self._left_behind())
 
-    def _left_behind(self) -> tuple[str, ...]:
+    def _left_behind(self) -> tuple[Straggler, ...]:
         if sweep.can_sweep():
-            return self._names(sweep.find(self._mark))
+            return tuple(sweep.find(self._mark))
         with suppress(OSError):  # only the group can be asked whether anybody is left in it
             os.killpg(self._popen.pid, 0)
-            return (f"process group {self._popen.pid}",)
+            return (Straggler(self._popen.pid, "its process group"),)
         return ()
 
     def _end(self, stopped: str) -> ProcessResult:
@@ -186,14 +190,10 @@ class Child:
         self._groups.signal(self._popen.pid, signal.SIGKILL)
         self._take_until(lambda: Happened.EXITED in self._seen, time.monotonic() + KILL_WAIT_S)
         code = _shell_code(self._groups.reap(self._popen))
-        ended = self._names(sweep.end(self._mark))
+        ended = tuple(sweep.end(self._mark))
+        left = tuple(sweep.find(self._mark)) if ended else ()  # those that were quicker than we
         self._drain()
-        return ProcessResult(code, stopped, time.monotonic() - self._began, ended=ended)
-
-    def _names(self, found: Iterable[sweep.Straggler]) -> tuple[str, ...]:
-        """Without the program in front, which is no part of what the command left."""
-        own = self._in_front
-        return tuple(str(each) for each in found if not (own and each.command.startswith(own)))
+        return ProcessResult(code, stopped, time.monotonic() - self._began, left, ended)
 
     def _drain(self) -> None:
         """Takes what comes in the next 0.2 s, then what lies in the pipe, whoever holds it."""

@@ -12,6 +12,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from claw.tools.globs import JUNK
+
 SHELL = "a shell runs it when it starts"
 GIT = "git's own: what stands there can run at the next git command"
 LOG_IN = "it decides what runs at a log-in"
@@ -58,7 +60,6 @@ PROTECTED: dict[tuple[str, ...], str] = {
 }
 # Inside a git folder: what can start a program, or lead git to another folder that does.
 GIT_PARTS = ("hooks", "config", "config.worktree", "commondir")
-NOT_SEARCHED = frozenset((".git", ".venv", "venv", "node_modules", "__pycache__", ".tox"))
 MOST_FOLDERS = 200
 # They count for nothing in a name on HFS+.
 OVERLOOKED = dict.fromkeys(
@@ -94,7 +95,7 @@ def led_to_by_git(path: Path, root: Path) -> str | None:
     return None
 
 
-def guarded_paths(root: Path, own: Sequence[Path] = ()) -> tuple[Path, ...]:
+def guarded_paths(root: Path) -> tuple[Path, ...]:
     """What a command that may write under `root` must not create or change there, sorted.
 
     root: absolute, no links in it. Most of the paths don't exist. Git goes on working: of its
@@ -102,7 +103,6 @@ def guarded_paths(root: Path, own: Sequence[Path] = ()) -> tuple[Path, ...]:
     MOST_FOLDERS folders. It reads the disk, some milliseconds long.
     """
     found = {root.joinpath(*names) for names in PROTECTED if names != (".git",)}
-    found.update(own)
     for git in (root / ".git", *_repositories_below(root)):
         found.update(_guarded_in_git(git))
     return tuple(sorted(path for path in found if path.is_relative_to(root) and path != root))
@@ -141,7 +141,7 @@ def _repositories_below(root: Path) -> Iterator[Path]:
             continue
         if folder != root and os.path.lexists(folder / ".git"):
             yield folder / ".git"
-        waiting.extend(folder / name for name in names if name not in NOT_SEARCHED)
+        waiting.extend(folder / name for name in names if name not in JUNK)
 
 
 def _names_in(folder: Path) -> list[str]:

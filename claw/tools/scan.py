@@ -1,9 +1,8 @@
 """A search in files that runs as a program of its own, where there is no ripgrep.
 
 Nobody can interrupt `re`: it holds the interpreter's lock, and a pattern like `(a+)+$` stops every
-thread for hours. So search.py runs this file with the same Python as a child process, which can
-be killed. It imports the standard library alone, and writes as `rg --null` does: path, NUL, line
-number, colon, text.
+thread for hours. So search.py has a child process run this text, which can be killed. It imports
+the standard library alone, and writes as `rg --null` does: path, NUL, line number, colon, text.
 """
 
 from __future__ import annotations

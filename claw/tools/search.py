@@ -1,15 +1,15 @@
 """search: a regex over files, by ripgrep where it is installed, else by Python (scan.py).
 
 Which files are searched is decided by walk.py alone, and they are handed to the searcher by name:
-both see the same files in the same order, and the same as list_files.
+both see the same files in the same order, and the same as list_files. Nobody is asked about a
+search, so neither is a program that a command could have changed (programs.py).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -17,23 +17,27 @@ from pathlib import Path
 from typing import Annotated
 
 from claw.errors import ToolError
-from claw.tools import scan
-from claw.tools.base import Arguments, Tool, ToolContext, tool
+from claw.tools.base import Tool, ToolContext, tool
 from claw.tools.descent import kind_at, not_a_file
 from claw.tools.globs import JUNK, glob_regex
-from claw.tools.groups import groups_in
-from claw.tools.listing import prefix_of, printable
+from claw.tools.listing import prefix_of
+from claw.tools.path_calls import PathCalls
+from claw.tools.process_groups import groups_in
+from claw.tools.programs import folders_of_path, trusted_program, trusted_python
+from claw.tools.state import SHELL_FAMILY
 from claw.tools.walk import Walk
+from claw.tools.words import one_line
 from claw.tools.workspace import Workspace
 
 MOST_MATCHES = 200
-MOST_BYTES = 40_000
+RESULT_BYTES = 40_000
 LINE_CHARS = 400
 HELD_BYTES = 1_000_000
 SAID_CHARS = 1_000
 TIMEOUT_S = 60.0
 BATCH_BYTES = 100_000  # a system takes 128 kB of arguments and environment at the least
 RIPGREP_FAILED = 2
+SCAN = Path(__file__).with_name("scan.py")
 RIPGREP = (
     "--null",
     "--line-number",
@@ -51,11 +55,9 @@ RIPGREP = (
 
 def search_tool(workspace: Workspace) -> Tool:
     """The `search` tool, bound to a workspace. It starts processes, so it shares bash's state."""
+    paths, searchers = PathCalls(workspace, default="."), _Searchers(workspace)
 
-    def caution(arguments: Arguments, context: ToolContext) -> str | None:
-        return workspace.read_caution(context.call, arguments.get("path") or ".")
-
-    @tool(read_only=True, family="shell", caution=caution)
+    @tool(read_only=True, family=SHELL_FAMILY, caution=paths.read_caution)
     def search(
         pattern: Annotated[str, "Regular expression, matched within a line; (?i) ignores case"],
         context: ToolContext,
@@ -67,7 +69,7 @@ def search_tool(workspace: Workspace) -> Tool:
         At most 200 lines. Left out are binary files, .git, node_modules, virtual environments,
         caches, and what .gitignore names; to search in what is left out, give it as path.
         """
-        place = workspace.take(context.call, path or ".")
+        place = paths.take(context, path).place
         kind = kind_at(place)
         if kind not in ("file", "folder"):
             raise ToolError(not_a_file(place.name, kind))
@@ -78,14 +80,36 @@ def search_tool(workspace: Workspace) -> Tool:
         if kind == "file":
             folder = place.real.parent
             found = _Found(place.name.removesuffix(place.real.name))
-            return _search(pattern, folder, [place.real.name], found, context).text()
+            return _search(pattern, folder, [place.real.name], found, searchers, context)
         walk = Walk(place, JUNK, context.cancel)
         with closing(walk.files(regular=True)) as files:
             chosen = filter(wanted.fullmatch, files)
             found = _Found(prefix_of(place))
-            return _search(pattern, place.real, chosen, found, context).text()
+            return _search(pattern, place.real, chosen, found, searchers, context)
 
     return search
+
+
+class _Searchers:
+    """The programs that may search. Any thread may ask."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._roots = workspace.roots
+        # Before any command runs: a file of claw's may lie in the workspace, as its Python may.
+        self._program = SCAN.read_text()
+        self._python = trusted_python(folders_of_path(os.environ), self._roots)
+
+    def ripgrep(self, context: ToolContext) -> Path | None:
+        return trusted_program("rg", folders_of_path(context.env), self._roots)
+
+    def python_argv(self, pattern: str, files: Sequence[str]) -> list[str]:
+        """ToolError where there is none."""
+        if self._python is None:
+            raise ToolError(
+                "nothing can search here: there is neither ripgrep nor Python outside of the "
+                "folders that commands write in; use grep in bash"
+            )
+        return [str(self._python), "-I", "-S", "-c", self._program, json.dumps(pattern), *files]
 
 
 class _Found:
@@ -96,7 +120,7 @@ class _Found:
         self.said = ""
         self.timed_out = False
         self._prefix = prefix
-        self._room = MOST_BYTES
+        self._room = RESULT_BYTES
         self._held = b""
 
     @property
@@ -129,7 +153,7 @@ class _Found:
                 self.said += f"{line[:LINE_CHARS].decode('utf-8', 'replace')}\n"
             return
         number, _, content = rest.partition(b":")
-        name = printable(path.removeprefix(b"./").decode("utf-8", "surrogateescape"))
+        name = one_line(path.removeprefix(b"./").decode("utf-8", "surrogateescape"))
         shown = content[: 4 * LINE_CHARS].decode("utf-8", "replace").rstrip("\r")
         shown = shown if len(shown) <= LINE_CHARS else f"{shown[:LINE_CHARS]}…"
         self.lines.append(f"{self._prefix}{name}:{number.decode()}: {shown}")
@@ -137,24 +161,29 @@ class _Found:
 
 
 def _search(
-    pattern: str, folder: Path, files: Iterable[str], found: _Found, context: ToolContext
-) -> _Found:
+    pattern: str,
+    folder: Path,
+    files: Iterable[str],
+    found: _Found,
+    searchers: _Searchers,
+    context: ToolContext,
+) -> str:
     """Searches `files`, relative to `folder`, until enough is found or the time is up."""
     ends_at = time.monotonic() + TIMEOUT_S
-    ripgrep = shutil.which("rg", path=context.env.get("PATH"))
+    ripgrep = searchers.ripgrep(context)
     for batch in _batches(files):
         lines = len(found.lines)
         if ripgrep:
             code = _run(_ripgrep_argv(ripgrep, pattern, batch), folder, ends_at, found, context)
         # Without ripgrep, or with a pattern that it doesn't know, such as a look-behind.
         if not ripgrep or (code == RIPGREP_FAILED and len(found.lines) == lines):
-            code = _run(_python_argv(pattern, batch), folder, ends_at, found, context)
+            code = _run(searchers.python_argv(pattern, batch), folder, ends_at, found, context)
             if code:
                 raise ToolError(found.said.strip() or f"the search failed: exit {code}")
             ripgrep = None
         if found.full or found.timed_out:
             break
-    return found
+    return found.text()
 
 
 def _batches(files: Iterable[str]) -> Iterator[list[str]]:
@@ -203,11 +232,5 @@ def _run(
     return None if result.stopped else result.exit_code
 
 
-def _ripgrep_argv(ripgrep: str, pattern: str, files: Sequence[str]) -> list[str]:
-    return [ripgrep, *RIPGREP, "-e", pattern, "--", *files]
-
-
-def _python_argv(pattern: str, files: Sequence[str]) -> list[str]:
-    if not sys.executable:
-        raise ToolError("there is no ripgrep here, and no Python program to search with instead")
-    return [sys.executable, "-I", "-S", scan.__file__, json.dumps(pattern), *files]
+def _ripgrep_argv(ripgrep: Path, pattern: str, files: Sequence[str]) -> list[str]:
+    return [str(ripgrep), *RIPGREP, "-e", pattern, "--", *files]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from claw.errors import ToolError
-from claw.messages import ToolCall
+from claw.tools.digest import digest_of
+from claw.tools.state import kept_in
 from claw.tools.workspace import Location
 
 
@@ -20,15 +20,10 @@ class SeenFiles:
 
     def __init__(self) -> None:
         self._digests: dict[Path, bytes] = {}
-        self._shown: dict[str, bytes] = {}  # by the id of the call
 
     def note(self, place: Location, digest: bytes) -> None:
         """The model knows the content with this digest."""
         self._digests[place.real] = digest
-
-    def note_shown(self, call: ToolCall, before: bytes | None) -> None:
-        """The user is asked about a change of this content; None: there is no file yet."""
-        self._shown[call.id] = digest_of(before or b"")
 
     def refuse_if_changed(self, place: Location, data: bytes | None) -> None:
         """ToolError when the model read the file and it no longer holds that content.
@@ -43,23 +38,7 @@ class SeenFiles:
                 "read it again"
             )
 
-    def refuse_if_not_as_shown(self, call: ToolCall, place: Location, data: bytes | None) -> None:
-        """ToolError when the user allowed a change of another content than the file has now."""
-        shown = self._shown.pop(call.id, None)
-        if shown is not None and shown != digest_of(data or b""):
-            raise ToolError(
-                f"{place.name} was changed while the question was open, so nothing was written: "
-                "read it again"
-            )
-
 
 def seen_in(state: dict[str, Any]) -> SeenFiles:
     """The SeenFiles of a tool family's state, made when first asked for."""
-    seen = state.setdefault("seen", SeenFiles())
-    assert isinstance(seen, SeenFiles)
-    return seen
-
-
-def digest_of(data: bytes) -> bytes:
-    """What `note` keeps of a content that is at hand as a whole."""
-    return blake2b(data, digest_size=16).digest()
+    return kept_in(state, "seen", SeenFiles, SeenFiles)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, ToolOutput, tool
-from claw.tools.groups import groups_in
 from claw.tools.jobs import job_endings, jobs_in
 from claw.tools.outcome import ending, leftovers
-from claw.tools.output import OutputFolder, OutputKeeper
-from claw.tools.sandbox import NoSandbox, Sandbox
+from claw.tools.output import OutputKeeper
+from claw.tools.process_groups import groups_in
+from claw.tools.sandbox import Sandbox
 from claw.tools.sandbox.confinement import Confinement, Outside, confinement_in
+from claw.tools.state import SHELL_FAMILY
+from claw.tools.whole_output import outputs_in
 from claw.tools.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -32,17 +34,16 @@ QUIET_ENV = {
 CHANGES_FOLDER = re.compile(r"(?:^|[;&|\n]|\b(?:then|else|do)\b)\s*(?:cd|pushd|popd)(?=[\s;&|]|$)")
 
 
-def bash_tool(workspace: Workspace, sandbox: Sandbox | None = None) -> Tool:
-    """The `bash` tool, bound to a workspace; sandbox: what commands run in, None for none.
+def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
+    """The `bash` tool, bound to a workspace; sandbox: what commands run in.
 
     Its family's state is `groups`, `outputs`, `jobs`, `confinement`.
     """
-    around = sandbox or NoSandbox()
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
         return "asks to run outside the sandbox" if arguments.get("outside_sandbox") else None
 
-    @tool(family="shell", command="command", caution=caution)
+    @tool(family=SHELL_FAMILY, command="command", caution=caution)
     def bash(
         command: Annotated[str, "What `bash -c` gets"],
         context: ToolContext,
@@ -62,14 +63,14 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox | None = None) -> Tool:
         checked_timeout(timeout_s)
         context.cancel.raise_if_cancelled()
         start = _start_job if background else _run
-        inside = confinement_in(context.state, around, workspace)
+        inside = confinement_in(context.state, sandbox, workspace)
         where = Outside(inside) if outside_sandbox else inside
         try:
             return start(command, timeout_s, context, workspace, where)
         except (OSError, ValueError) as error:
             raise ToolError(why_not_started(error, workspace)) from None
 
-    return _with_words_on(around, bash)
+    return _with_words_on(sandbox, bash)
 
 
 def _with_words_on(sandbox: Sandbox, bash: Tool) -> Tool:
@@ -105,13 +106,14 @@ def _run(
             groups=groups_in(context.state),
             on_output=lambda data: _tell(context, keeper.feed(data)),
         )
-        left_running = bool(result.still_running)
+        left_running = result.left_running
     finally:
         _tell(context, keeper.finish())
         changes += where.after(left_running=left_running)
     output = keeper.text()
     hint = where.hint(output) if result.exit_code and not result.stopped else None
-    lines = [*summary(command, result, limit), *changes, *job_endings(context.state)]
+    ended = summary(command, result, limit, where.in_front)
+    lines = [*ended, *changes, *job_endings(context.state)]
     return ToolOutput(
         "\n".join([*lines, *filter(None, [output, hint])]),
         is_error=result.stopped is not None,
@@ -139,6 +141,7 @@ def _start_job(
         cwd=workspace.root,
         env=environment(context),
         timeout=timeout_s,
+        in_front=where.in_front,
     )
     changes += where.after(left_running=True)
     started = f"job {job.number} started (pid {job.pid})"
@@ -158,13 +161,6 @@ def argv_of(command: str) -> list[str]:
 def environment(context: ToolContext) -> dict[str, str]:
     """What a command finds in its environment: nothing there should page, colour or ask."""
     return {**context.env, **QUIET_ENV}
-
-
-def outputs_in(state: dict[str, Any], workspace: Workspace) -> OutputFolder:
-    """The folder for whole outputs of a session, which the reading tools may read unasked."""
-    outputs = state.setdefault("outputs", OutputFolder(workspace.lend, workspace.take_back))
-    assert isinstance(outputs, OutputFolder)
-    return outputs
 
 
 def checked_timeout(timeout_s: float | None) -> None:
@@ -189,11 +185,11 @@ def why_not_started(error: OSError | ValueError, workspace: Workspace) -> str:
     return f"not run: {error.strerror}"
 
 
-def summary(command: str, result: ProcessResult, limit: float) -> list[str]:
-    """The lines above the output: how it ended, what was ended, what still runs."""
+def summary(command: str, result: ProcessResult, limit: float, in_front: str) -> list[str]:
+    """The lines above the output: how it ended, what was ended, what still runs (see leftovers)."""
     longer = result.stopped == "timeout" and limit < LONGEST_TIMEOUT_S
     hint = f"; timeout_s may be up to {LONGEST_TIMEOUT_S:g}" if longer else ""
-    lines = [f"{ending(result, limit)}{hint}", *leftovers(result)]
+    lines = [f"{ending(result, limit)}{hint}", *leftovers(result, in_front)]
     if CHANGES_FOLDER.search(command):
         lines.append("(cd doesn't last: the next command starts in the workspace again)")
     return lines

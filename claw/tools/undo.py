@@ -17,8 +17,9 @@ from claw.errors import ToolError
 from claw.tools.atomic import CHANGED, is_same_file, replace_file, status_of, sync_folder
 from claw.tools.content import Content, content_at, remove_folders
 from claw.tools.descent import folder_of, in_words
-from claw.tools.kept import Kept, KeptContents
-from claw.tools.seen import digest_of
+from claw.tools.digest import digest_of
+from claw.tools.state import kept_in
+from claw.tools.undo_contents import Kept, KeptContents
 from claw.tools.workspace import Location
 
 MOST_KEPT = 200_000_000
@@ -153,9 +154,7 @@ class UndoLog:
 
 def undo_in(state: dict[str, Any]) -> UndoLog:
     """The UndoLog of a tool family's state, made when first asked for."""
-    log = state.setdefault("undo", UndoLog())
-    assert isinstance(log, UndoLog)
-    return log
+    return kept_in(state, "undo", UndoLog, UndoLog)
 
 
 def _remove(place: Location, now: Content) -> None:

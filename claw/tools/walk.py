@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from claw.cancel import CancelToken
-from claw.tools.descent import LISTED_FOLDER, open_folder
+from claw.tools.descent import open_folder
 from claw.tools.ignore import IgnoreFile, is_ignored, read_ignore_file
+from claw.tools.open_flags import LISTED_FOLDER
 from claw.tools.workspace import Location
 
 MOST_DEEP = 100  # each level holds a descriptor

@@ -5,14 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from threading import Lock
 
 from claw.errors import ToolError
-from claw.messages import ToolCall
 from claw.tools.protected import led_to_by_git, protected_reason
 from claw.values import frozen
-
-MOST_JUDGED = 64
 
 
 @frozen
@@ -45,10 +41,6 @@ class Workspace:
         self.roots = (self.root, *map(_real, add_dirs))
         self.protected = tuple(map(_real, protected))
         self._lent: set[Path] = set()
-        self._judged: dict[
-            int, tuple[ToolCall, Location | ToolError]
-        ] = {}  # by identity: ids may come twice
-        self._lock = Lock()
 
     def locate(self, path: str) -> Location:
         """Resolves `path`, relative to the root; it need not exist. ToolError if it can't be one.
@@ -65,7 +57,7 @@ class Workspace:
         except OSError as error:  # a link that went away while it was read
             raise ToolError(f"can't find out where {path} leads: {error.strerror}") from None
         root = _holder(real, self.roots)
-        anchor = root or _holder(real, list(self._lent))
+        anchor = root or _holder(real, self.lent)
         in_first = real.is_relative_to(self.root)
         return Location(
             real=real,
@@ -75,50 +67,17 @@ class Workspace:
             readable=anchor is not None,
         )
 
-    def judged(self, call: ToolCall, path: str) -> Location:
-        """`locate`, once for each call: where its path led when it was judged. ToolError.
+    def outside(self, path: str, place: Location) -> str:
+        """The words of a question about a path that lies, or leads, outside."""
+        through = f"{path} leads through a link to " if self._lexical(path) != place.real else ""
+        return f"outside the workspace {self.root}: {through}{place.real}"
 
-        If a link were resolved anew when the call runs, it could lead to a place that nobody has
-        been asked about. As it is, descent.py finds the changed part in its way.
-        """
-        with self._lock:
-            known = self._judged.get(id(call))
-        if known is None or known[0] is not call:
-            known = call, self._located(path)
-        with self._lock:
-            self._judged[id(call)] = known
-            while len(self._judged) > MOST_JUDGED:  # those that were denied, and never ran
-                del self._judged[next(iter(self._judged))]
-        if isinstance(known[1], ToolError):
-            raise known[1]
-        return known[1]
-
-    def take(self, call: ToolCall, path: str) -> Location:
-        """For the call that runs now: where its path led when it was judged. ToolError."""
-        try:
-            return self.judged(call, path)
-        finally:
-            with self._lock:
-                self._judged.pop(id(call), None)
-
-    def read_caution(self, call: ToolCall, path: str) -> str | None:
-        """Why reading `path` should be asked about; None where it needn't."""
-        return self._caution(call, path, "readable")
-
-    def write_caution(self, call: ToolCall, path: str) -> str | None:
-        """What an approval question should say about writing `path`; None where it is ordinary."""
-        return self._caution(call, path, "inside")
-
-    def write_protected(self, call: ToolCall, path: str) -> str | None:
+    def protected_reason(self, path: str, place: Location) -> str | None:
         """Why writing `path` is asked about in every mode; None where it is no such path."""
-        try:
-            real = self.judged(call, path).real
-        except ToolError:
-            return None  # as below
         return (
-            protected_reason(real, self.protected)
+            protected_reason(place.real, self.protected)
             or protected_reason(self._lexical(path), self.protected)
-            or next(filter(None, (led_to_by_git(real, root) for root in self.roots)), None)
+            or next(filter(None, (led_to_by_git(place.real, root) for root in self.roots)), None)
         )
 
     def lend(self, folder: Path) -> None:
@@ -128,27 +87,11 @@ class Workspace:
     @property
     def lent(self) -> tuple[Path, ...]:
         """The folders outside that may be read unasked."""
-        return tuple(self._lent)
+        return tuple(self._lent)  # in one step: any thread may add another
 
     def take_back(self, folder: Path) -> None:
+        """It is asked about again."""
         self._lent.discard(_real(folder))
-
-    def _located(self, path: str) -> Location | ToolError:
-        """A path that couldn't be judged must not be found to lead anywhere later."""
-        try:
-            return self.locate(path)
-        except ToolError as error:
-            return error
-
-    def _caution(self, call: ToolCall, path: str, harmless: str) -> str | None:
-        try:
-            place = self.judged(call, path)
-        except ToolError:
-            return None  # the call itself will say so, and touch nothing
-        if getattr(place, harmless):
-            return None
-        through = f"{path} leads through a link to " if self._lexical(path) != place.real else ""
-        return f"outside the workspace {self.root}: {through}{place.real}"
 
     def _lexical(self, path: str) -> Path:
         return Path(os.path.normpath(os.path.join(self.root, os.path.expanduser(path))))

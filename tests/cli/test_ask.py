@@ -146,12 +146,23 @@ def test_the_question_shows_command_folder_and_what_always_would_cover(
         "    rm -rf build\n"
         "\n"
         "why: rm isn't a command that is known to only read\n"
+        'to allow all that begins so: allow = ["rm -rf build"] in config.toml\n'
         "y  yes, once\n"
         "a  yes, for this session: exactly this command\n"
         "n  no\n"
         "w  no, with words for the model\n"
         "[y/a/n/w] n\n"
     )
+
+
+def test_everything_that_was_given_beside_the_command_is_shown(
+    person: Person, terminal: Terminal
+) -> None:
+    arguments = {"level": 0, "line": "make", "deep": False, "nothing": None, "command": "x"}
+    person.answer("n")
+    ask(terminal, ToolCall("1", "run", arguments), make("run", command="line"))
+    given = '    make\n    \n    level: 0\n    deep: false\n    command: "x"\n\nwhy: '
+    assert given in person.read()
 
 
 def test_a_grant_is_not_offered_where_it_would_not_hold(person: Person, terminal: Terminal) -> None:
@@ -305,6 +316,25 @@ def test_one_yes_is_enough_for_a_repeated_call(person: Person, terminal: Termina
     assert asker.about_repeat(CALL, BASH, token).allowed
     assert asker(CALL, BASH, token).allowed
     assert person.read().count("third time in a row") == 1
+    assert person.seen.count("wants to run") == 1
+
+
+@pytest.mark.parametrize(("key", "answer"), [("y", True), ("n", False)])
+def test_a_repeated_call_that_is_allowed_is_asked_about_all_the_same(
+    person: Person, terminal: Terminal, key: str, answer: bool
+) -> None:
+    asker, token, call = asker_at(terminal), CancelToken(), ToolCall("1", "bash", {"command": "ls"})
+    person.answer(key)
+    assert asker.about_repeat(call, BASH, token).allowed is answer
+    assert asker(call, BASH, token).allowed
+    assert person.read().count("third time in a row") == 1
+    assert person.seen.count("wants to run") == 1
+
+
+def test_a_repeated_call_that_is_forbidden_is_no_question(terminal: Terminal) -> None:
+    settings = PolicySettings.of(deny=["rm"])
+    asker = Asker(terminal, cwd=Path("/work"), settings=settings)
+    assert not asker.about_repeat(CALL, BASH, CancelToken()).allowed
 
 
 def test_reading_is_not_asked_about(terminal: Terminal) -> None:

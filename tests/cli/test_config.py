@@ -154,6 +154,11 @@ def test_a_folder_in_its_place_and_foreign_bytes_are_config_errors(tmp_path: Pat
         read_config(binary)
 
 
+def test_a_file_over_a_megabyte_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="over 1000 kB"):
+        read_config(written(tmp_path, "#" * 1_000_001))
+
+
 def test_a_byte_order_mark_is_no_fault(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_bytes(b'\xef\xbb\xbfmodel = "m"\r\n')
     assert read_config(tmp_path / "config.toml").model == "m"

@@ -104,6 +104,27 @@ def test_what_cant_be_written_is_refused(shell: Shell, text: str, name: str, wor
     assert shell.config.read_text() == text
 
 
+def test_writing_keeps_a_byte_order_mark(shell: Shell) -> None:
+    before = b'\xef\xbb\xbfmodel = "m"\r\n'
+    shell.config.write_bytes(before)
+    with serve(bent()) as server:
+        done = shell.claw("doctor", server.url, "--write", "--name", "mine")
+        ran = shell.claw("models", "--provider", "mine")
+    assert (done.code, ran.code) == (0, 0), (done, ran)
+    assert shell.config.read_bytes().startswith(before)
+
+
+def test_a_key_in_the_url_is_written_and_not_shown(shell: Shell) -> None:
+    with serve(bent(path=f"/{KEY}/v1")) as server:
+        url = server.url.replace("/v1", f"/{KEY}/v1")
+        done = shell.claw("doctor", url, "--write", "--name", "mine", CLAW_API_KEY=KEY)
+        told = shell.claw("doctor", url, "--json", CLAW_API_KEY=KEY)
+    assert (done.code, told.code) == (0, 0), (done, told)
+    assert KEY not in done.out + done.err + told.out + told.err
+    assert "/[key]/v1" in done.out
+    assert tomllib.loads(shell.config.read_text())["presets"]["mine"]["base_url"] == url
+
+
 def test_a_linked_config_stays_a_link(shell: Shell) -> None:
     real = shell.folder / "real.toml"
     real.write_text("")
@@ -280,6 +301,9 @@ def test_options_of_a_probe_want_a_server(shell: Shell) -> None:
     done = shell.claw("doctor", "--write")
     assert (done.code, done.out) == (2, "")
     assert done.err == "claw: --write, --name and --model go with a URL or --provider\n"
+    told = shell.claw("doctor", "--write", "--json")
+    assert (told.code, json.loads(told.out)["status"]) == (2, "error")
+    assert json.loads(told.out)["error"]["message"] in told.err
 
 
 def test_the_check_up_as_json(shell: Shell) -> None:

@@ -6,6 +6,7 @@ The command's own code runs; the program that it starts is the one thing that a 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -221,17 +222,27 @@ def test_bad_input_gets_one_line(shell: Shell) -> None:
     (shell.folder / "text.gguf").write_text("Not a model")
     model_file(shell, "good")
     (shell.folder / "bad.jinja").write_bytes(b"\xff\xfe")
+    (shell.folder / "long.jinja").write_bytes(b"x" * 1_000_001)
+    os.mkfifo(shell.folder / "fifo")
     for arguments, words in (
         (["none.gguf"], "none.gguf: there is no such file"),
-        (["."], ". is no file: give a model file"),
+        (["."], ". can't be read: it is no plain file; give a model file"),
+        (["fifo"], "fifo can't be read: it is no plain file"),
+        (["a" * 5000], "can't be read: File name too long"),
+        (["~nosuchuser/x"], "~nosuchuser/x: ~ leads to no home folder"),
         (["text.gguf"], "text.gguf is no GGUF file"),
         (["good.gguf", "--chat-template", "none.jinja"], "can't be read: No such file"),
         (["good.gguf", "--chat-template", "bad.jinja"], "can't be read: it isn't text in UTF-8"),
+        (["good.gguf", "--chat-template", "long.jinja"], "can't be read: it is over 1000 kB"),
+        (["good.gguf", "--chat-template", "fifo"], "can't be read: it is no plain file"),
+        (["good.gguf", "--chat-template", "/dev/zero"], "can't be read: it is no plain file"),
+        (["good.gguf", "--chat-template", "~nosuchuser/x"], "~ leads to no home folder"),
         (["good.gguf", "--base-url", "http://127.0.0.1:1/v1"], "starts a server of its own"),
     ):
         done = in_terminal(shell, *arguments)
         assert done.code == 2, done
-        assert words in done.err
+        assert words in " ".join(done.err.split())
+        assert "internal error" not in done.err
 
 
 def test_it_needs_a_terminal(shell: Shell) -> None:

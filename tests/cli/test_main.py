@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from claw.cli.main import cli, flags_of
 from tests.support.command import Shell
 
 KEY = "sk-very-secret-0123456789"
@@ -18,6 +19,25 @@ def test_help_names_the_commands_and_options(shell: Shell) -> None:
     for word in ("run", "demo", "config", "--provider", "--approve", "--cwd", "--version"):
         assert word in done.out
     assert "--output" in shell.claw("run", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("above", "own", "net"),
+    [
+        ([], [], None),
+        (["--net"], [], True),
+        ([], ["--no-net"], False),
+        (["--net"], ["--no-net"], False),
+        (["--no-net"], ["--net"], True),
+    ],
+)
+def test_an_option_of_the_command_wins_over_that_of_claw_also_to_say_no(
+    above: list[str], own: list[str], net: bool | None
+) -> None:
+    parent = cli.make_context("claw", ["--quiet", *above, "run"])
+    context = cli.commands["run"].make_context("run", [*own, "Go"], parent=parent)
+    flags = flags_of(context)
+    assert (flags.net, flags.quiet) == (net, True)
 
 
 def test_help_imports_little(shell: Shell) -> None:
@@ -36,10 +56,24 @@ def test_help_imports_little(shell: Shell) -> None:
     assert loaded & heavy == set()
 
 
-def test_an_output_that_is_full_is_told_in_one_line(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("config", "show"),
+        ("config", "path"),
+        ("doctor",),
+        ("doctor", "--json"),
+        ("models", "--json", "--base-url", "http://127.0.0.1:9/v1"),
+        ("demo",),
+    ],
+)
+def test_an_output_that_is_full_is_told_in_one_line(
+    shell: Shell, arguments: tuple[str, ...]
+) -> None:
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "claw", "--help"],
+            [sys.executable, "-m", "claw", *arguments],
             env=shell.environ(),
             stdout=full,
             stderr=subprocess.PIPE,
@@ -47,8 +81,8 @@ def test_an_output_that_is_full_is_told_in_one_line(shell: Shell) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert done.stderr.count("\n") == 1
-    assert "No space left" in done.stderr
+    words = "claw: standard output can't be written: No space left on device\n"
+    assert done.stderr == words
 
 
 def test_the_version(shell: Shell) -> None:
@@ -96,6 +130,62 @@ def test_config_show_with_nothing_set(shell: Shell) -> None:
     done = shell.claw("config", "show")
     assert done.code == 0
     assert "not set" in done.out
+
+
+def test_config_show_without_a_server_shows_the_rest(shell: Shell) -> None:
+    shell.config.write_text(
+        'model = "big"\ntools = ["mine:f"]\nfallback = ["deepseek:d"]\n'
+        f'[sandbox]\nadd_dirs = ["{shell.home}"]\n[limits]\ntimeout = 7\n'
+    )
+    done = shell.claw("config", "show")
+    rows = {line.split()[0]: line for line in done.out.splitlines()}
+    assert done.code == 0, done
+    for name, value in (
+        ("provider", "not set"),
+        ("model", "big"),
+        ("tool", "mine:f"),
+        ("fallback", "deepseek:d"),
+        ("add_dir", str(shell.home)),
+        ("timeout", "7 s"),
+    ):
+        assert value in rows[name]
+
+
+@pytest.mark.parametrize("server", ["", 'base_url = "http://127.0.0.1:9/v1"\n'])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[limits]\ntimeout = inf", "the timeout can be"),
+        ('[sandbox]\nadd_dirs = ["missing"]', "no such folder"),
+        ('[sandbox]\nadd_dirs = ["a\\u0000b"]', "NUL"),
+        ('tools = ["mine"]', "must be written"),
+        ('fallback = ["deepsek:d"]', "no provider is named"),
+        ('[approvals]\nallow = [""]', "rule"),
+    ],
+)
+def test_config_show_checks_with_and_without_a_server(
+    shell: Shell, server: str, text: str, words: str
+) -> None:
+    shell.config.write_text(server + text)
+    done = shell.claw("config", "show")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1), done
+    assert words in done.err
+
+
+def test_no_row_shows_a_key_that_stands_in_another_setting(shell: Shell) -> None:
+    shell.config.write_text(
+        f'base_url = "http://127.0.0.1:9/{KEY}/v1"\nmodel = "{KEY}"\ntools = ["mine:{KEY}"]\n'
+        f'[approvals]\nallow = ["curl {KEY}"]\n'
+    )
+    done = shell.claw("config", "show", OPENAI_API_KEY=KEY)
+    assert done.code == 0, done
+    assert "http://127.0.0.1:9/[key]/v1" in done.out
+    seen = [done, shell.claw("doctor", OPENAI_API_KEY=KEY)]
+    seen += [shell.claw("models", *more, OPENAI_API_KEY=KEY) for more in ([], ["--json"])]
+    shell.config.write_text(f'base_url = "ftp://h/{KEY}"\n')
+    seen.append(shell.claw("config", "show", OPENAI_API_KEY=KEY))
+    for each in seen:
+        assert KEY not in each.out + each.err
 
 
 def test_config_show_runs_no_key_command(shell: Shell) -> None:

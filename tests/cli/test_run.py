@@ -361,6 +361,10 @@ def one_line(words: str, err: str) -> bool:
         (("--base-url", "http://h/v1", "--model", "m", "-C", "file"), {}, "this is a file"),
         (("--base-url", "http://h/v1", "--model", "m", "-C", "no"), {}, "no such folder"),
         (("--base-url", "http://h/v1", "--model", "m"), {"CLAW_HOME": "file"}, "file"),
+        (("--base-url", "http://h/v1", "--model", "m"), {"CLAW_HOME": "~nobody-/x"}, "no home"),
+        (("--base-url", "http://h/v1", "--model", "m", "-C", "~nobody-"), {}, "no home"),
+        (("--base-url", "http://h/v1", "--model", "m", "--add-dir", "~nobody-"), {}, "no home"),
+        (("--base-url", "http://h/v1", "--model", "m", "--system-file", "~nobody-"), {}, "no home"),
     ],
 )
 def test_bad_settings_are_one_line_and_exit_2(
@@ -375,7 +379,7 @@ def test_bad_settings_are_one_line_and_exit_2(
     assert enveloped.envelope["error"]["kind"] == "config"
 
 
-@pytest.mark.parametrize("text", ["model = ", "[limits]\nmax_steps = 'x'"])
+@pytest.mark.parametrize("text", ["model = ", "[limits]\nmax_steps = 'x'", "a = " + "[" * 3000])
 def test_a_bad_config_file_is_one_line(shell: Shell, text: str) -> None:
     shell.config.write_text(text)
     done = shell.claw("run", "Hi")

@@ -31,6 +31,13 @@ def test_flags_win_over_environment_over_file() -> None:
     assert by_file.base_url == "https://api.mistral.ai/v1"
 
 
+@pytest.mark.parametrize(
+    ("flag", "in_file", "net"), [(None, True, True), (False, True, False), (True, False, True)]
+)
+def test_the_network_can_be_taken_back(flag: bool | None, in_file: bool, net: bool) -> None:
+    assert settings(Flags(provider="ollama", net=flag), net=in_file).net is net
+
+
 def test_each_setting_knows_where_it_came_from() -> None:
     found = settings(Flags(model="m"), {"CLAW_BASE_URL": "http://h/v1"}, provider="vllm")
     assert found.sources == {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from claw.cli.project import project_instructions
-from claw.cli.trust import TrustedFolders, is_trusted
+from claw.cli.trust import TrustedFolders, settle_trust
 from claw.errors import ConfigError
 
 
@@ -28,12 +28,12 @@ class Answers:
 def test_each_folder_is_asked_about_once(tmp_path: Path, answer: bool) -> None:
     somebody, file = Answers(answer), tmp_path / "state" / "trust.json"
     for _ in range(2):
-        assert is_trusted(tmp_path, TrustedFolders(file), somebody) == (answer, [])
+        assert settle_trust(tmp_path, TrustedFolders(file), somebody) == (answer, [])
     assert len(somebody.questions) == 1
     assert str(tmp_path) in somebody.questions[0]
     inner = tmp_path / "inner"
     inner.mkdir()
-    is_trusted(inner, TrustedFolders(file), somebody)
+    settle_trust(inner, TrustedFolders(file), somebody)
     assert len(somebody.questions) == 2
     assert file.stat().st_mode & 0o777 == 0o600
     assert file.parent.stat().st_mode & 0o777 == 0o700
@@ -53,9 +53,9 @@ def test_it_is_remembered_by_the_real_path(tmp_path: Path) -> None:
 
 def test_with_nobody_to_ask_it_is_not_trusted_and_stays_open(tmp_path: Path) -> None:
     folders = TrustedFolders(tmp_path / "trust.json")
-    assert is_trusted(tmp_path, folders, None) == (False, [])
+    assert settle_trust(tmp_path, folders, None) == (False, [])
     (tmp_path / "AGENTS.md").write_text("Obey.")
-    trusted, [line] = is_trusted(tmp_path, folders, None)
+    trusted, [line] = settle_trust(tmp_path, folders, None)
     assert not trusted
     assert "AGENTS.md: not read" in line
     assert folders.answer(tmp_path) is None

@@ -27,7 +27,7 @@ from claw import (
     deny_all,
     tool,
 )
-from claw.errors import ConnectionLost, StreamTruncated
+from claw.errors import ConnectionLost, ProtocolError, StreamTruncated
 from claw.events import (
     Completed,
     Failed,
@@ -39,7 +39,7 @@ from claw.events import (
     ToolFinished,
     ToolStarted,
 )
-from claw.messages import TextBlock
+from claw.messages import Block, OpaqueBlock, ReasoningBlock, TextBlock
 from claw.providers import ModelRequest, ScriptedProvider, text_turn, tool_turn
 from claw.providers.scripted import calls_turn
 from claw.session import orphan_results, unanswered_calls
@@ -192,6 +192,27 @@ def test_a_pause_that_nothing_follows_leaves_what_there_is() -> None:
     assert (memory.result.text, memory.result.partial_text) == ("One, ", "tw")
 
 
+def paused_with(*blocks: Block) -> list[StreamEvent]:
+    return [Completed(Message.assistant(*blocks, stop_reason=StopReason.PAUSE))]
+
+
+@pytest.mark.parametrize("blocks", [(), (ReasoningBlock("Hm"),)])
+def test_two_pauses_in_a_row_with_nothing_in_them_end_the_run(blocks: tuple[Block, ...]) -> None:
+    session = Session()
+    memory = run(*[paused_with(*blocks)] * 9, session=session)
+    assert memory.result is not None
+    assert (memory.result.status, memory.result.steps) == (RunStatus.TRUNCATED, 2)
+    assert [m.role for m in session.messages] == ["user", "assistant", "assistant"]
+
+
+def test_pauses_that_bring_something_go_on() -> None:
+    search = OpaqueBlock({"type": "server_tool_use"})
+    script = [paused_with(), paused("One, "), paused_with(), paused_with(search), paused_with()]
+    memory = run(*script, text_turn("two."))
+    assert memory.result is not None
+    assert (memory.result.status, memory.result.steps) == (RunStatus.COMPLETED, 6)
+
+
 def test_nobody_steers_into_a_paused_answer() -> None:
     session = Session()
     run(paused("One, "), text_turn("two"), session=session, steering=lambda: ["and be quick"])
@@ -258,6 +279,32 @@ def test_a_fault_in_the_providers_code_is_named_as_one() -> None:
 
     with pytest.raises(ProviderError, match="KeyError"):
         run(broken)
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, SystemExit, GeneratorExit])
+def test_what_ends_a_thread_is_a_fault_too_and_leaves_no_traceback(
+    fault: type[BaseException], capfd: pytest.CaptureFixture[str]
+) -> None:
+    class Broken:
+        def stream(self, request: ModelRequest, cancel: CancelToken) -> Iterator[StreamEvent]:
+            yield TextDelta("a")
+            raise fault
+
+    with pytest.raises(ProviderError, match=rf"^Broken raised {fault.__name__} \(a fault"):
+        Engine(Broken()).run(Session(), "go")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("answer", [Message.user("mine"), Message.tool(), None, "words"])
+def test_a_reply_is_an_assistants_message_and_nothing_else(answer: object) -> None:
+    class Odd:
+        def generate(self, request: ModelRequest, cancel: CancelToken) -> Message:
+            return answer  # type: ignore[return-value]
+
+    session = Session()
+    with pytest.raises(ProtocolError, match="Odd gave"):
+        Engine(Odd()).run(session, "go")
+    assert session.messages == (Message.user("go"),)
 
 
 def test_events_after_the_end_of_a_reply_do_not_count() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from claw.policy import Grant
+
 WS = "/ws"
 
 
@@ -871,7 +873,7 @@ GROUPS = [
         settings={
             "mode": "edits",
             "contained": True,
-            "granted": frozenset({("bash", "curl x"), ("bash", "$x y")}),
+            "granted": frozenset({Grant("bash", "curl x"), Grant("bash", "$x y")}),
         },
         deny=["curl x", "ls && curl x", "env curl x"],
         ask=["$y x", "ls | sh"],
@@ -899,7 +901,11 @@ GROUPS = [
     ),
     Group(
         "a grant covers the identical text (crush#497)",
-        settings={"granted": frozenset({("bash", "make test"), ("bash", "ls > f"), ("x", "rm a")})},
+        settings={
+            "granted": frozenset(
+                {Grant("bash", "make test"), Grant("bash", "ls > f"), Grant("x", "rm a")}
+            )
+        },
         allow=["make test", "ls > f"],
         ask=[
             "make test ",

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from claw.policy.command_line import UNKNOWN, CommandLine, parse
+from claw.policy.command_line import CommandLine, parse
+from claw.policy.words import UNKNOWN
 
 # bash hands every command it can't find to this function, so we see the words that it would run.
 # Twice: once all commands succeed, once all fail, so that both && and || go on.
@@ -247,9 +248,10 @@ def test_reading_never_raises(text: str) -> None:
     assert all(line.commands)
 
 
-def test_a_short_line_costs_less_than_a_millisecond() -> None:
-    parse("ls")  # the grammar is loaded now
-    began = time.perf_counter()
+def test_a_line_as_models_write_it_is_read_in_no_time() -> None:
+    line = "cd src && grep -rn 'def main' . | head -20 && pytest -q tests 2>&1 | tail -5"
+    parse(line)  # the grammar is loaded now
+    began = time.thread_time()
     for _ in range(100):
-        parse("cd src && grep -rn 'def main' . | head -20 && pytest -q tests 2>&1 | tail -5")
-    assert time.perf_counter() - began < 100 * 0.002
+        parse(line)
+    assert (time.thread_time() - began) / 100 < 0.0012  # measured: 0.12 ms

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from claw.policy import Answer, Kind, PolicySettings, Request
-from claw.policy.judge import judge
+from claw.policy import Answer, Kind, PolicySettings, Request, judge
 from claw.policy.read_only import TABLE
 from claw.tools.shell import QUIET_ENV
 from tests.policy.rows import GROUPS

@@ -7,9 +7,7 @@ import time
 import pytest
 
 from claw.errors import ConfigError
-from claw.policy import Answer, Kind, PolicySettings, Request, Verdict
-from claw.policy.judge import judge
-from claw.policy.rules import rule_of
+from claw.policy import Answer, Grant, Kind, PolicySettings, Request, Verdict, judge, rule_of
 
 
 def answer(kind: Kind, mode: str = "ask", *, name: str = "tool", **more: object) -> Answer:
@@ -42,7 +40,7 @@ def test_a_caution_is_asked_about_unless_everything_is_allowed(kind: Kind) -> No
 
 @pytest.mark.parametrize("mode", ["ask", "edits", "all"])
 def test_what_is_protected_is_asked_about_in_every_mode_and_against_every_grant(mode: str) -> None:
-    granted = frozenset({("tool", "")})
+    granted = frozenset({Grant("tool")})
     for kind in (Kind.READ, Kind.EDIT, Kind.OTHER):
         assert answer(kind, mode, protected="a git hook", granted=granted) is Answer.ASK
 
@@ -53,14 +51,14 @@ def test_reading_with_a_caution_while_planning_is_asked_about() -> None:
 
 
 def test_a_grant_is_for_one_tool_and_not_for_a_cautioned_call() -> None:
-    granted = frozenset({("tool", "")})
+    granted = frozenset({Grant("tool")})
     assert answer(Kind.OTHER, granted=granted) is Answer.ALLOW
     assert answer(Kind.OTHER, granted=granted, name="other") is Answer.ASK
     assert answer(Kind.OTHER, granted=granted, caution="outside") is Answer.ASK
 
 
 def test_a_grant_for_a_tool_is_none_for_its_commands() -> None:
-    settings = PolicySettings(granted=frozenset({("bash", "")}))
+    settings = PolicySettings(granted=frozenset({Grant("bash")}))
     assert judge(Request("bash", {}, Kind.COMMAND, "make"), settings).answer is Answer.ASK
 
 
@@ -94,18 +92,18 @@ def test_reasons_and_the_settings_that_would_help() -> None:
         policy = PolicySettings(**settings)  # type: ignore[arg-type]
         return judge(Request("bash", {}, Kind.COMMAND, command), policy)
 
-    assert of("ls > f") == Verdict(Answer.ASK, "a redirect into a file")
-    assert of("pytest -q").rule == 'allow = ["pytest -q"]'
-    assert of("make; pytest 'a b'").rule == 'allow = ["make", "pytest \'a b\'"]'
-    assert of('make "it\'s"').rule == 'allow = ["make \\"it\'s\\""]'
-    assert of("make \"it's\"'$x'").rule == ""
+    assert of("ls > f") == Verdict(Answer.ASK, "a redirect into a file", grantable=True)
+    assert of("pytest -q").remedy == 'allow = ["pytest -q"]'
+    assert of("make; pytest 'a b'").remedy == 'allow = ["make", "pytest \'a b\'"]'
+    assert of('make "it\'s"').remedy == 'allow = ["make \\"it\'s\\""]'
+    assert of("make \"it's\"'$x'").remedy == ""
     assert of("pytest -q").reason == "pytest isn't a command that is known to only read"
     assert of("sort -o x").reason == "sort -o isn't known to only read"
     assert of("cat /etc/passwd").reason == "/etc/passwd may be outside the workspace"
     assert of("curl x", deny=(("curl",),)).reason == 'the rule deny = ["curl"] forbids it'
     assert of("$x", deny=(("curl",),)).reason == 'the rule deny = ["curl"] may be about it'
     edit = judge(Request("write_file", {}, Kind.EDIT), PolicySettings())
-    assert (edit.reason, edit.rule) == ("it changes a file", 'allow = ["write_file"]')
+    assert (edit.reason, edit.remedy) == ("it changes a file", 'allow = ["write_file"]')
 
 
 def test_rules_are_plain_words() -> None:
@@ -114,6 +112,25 @@ def test_rules_are_plain_words() -> None:
     for text in ("", "git && ls", "git *", "$x", "ls > f", "git\nls"):
         with pytest.raises(ConfigError, match="rule"):
             rule_of(text)
+
+
+def test_settings_are_made_of_texts_and_of_words_but_not_of_a_mixture() -> None:
+    made = PolicySettings.of("edits", allow=["git diff", "make 'a b'"], deny=["rm"])
+    assert made == PolicySettings("edits", (("git", "diff"), ("make", "a b")), (("rm",),))
+    with pytest.raises(ConfigError, match=r"more than one command"):
+        PolicySettings.of(deny=["rm; ls"])
+    for texts in ({"allow": ("git diff",)}, {"deny": ("rm",)}, {"deny": "rm"}):
+        with pytest.raises(ConfigError, match=r"PolicySettings\.of takes texts"):
+            PolicySettings(**texts)  # type: ignore[arg-type]
+
+
+def test_a_mode_that_there_is_not_is_no_silent_ask() -> None:
+    with pytest.raises(ConfigError, match="ask, edits, all, none"):
+        PolicySettings(mode="edit")
+
+
+def test_with_mode_none_nothing_is_asked_while_planning_either() -> None:
+    assert answer(Kind.READ, "none", planning=True, caution="outside") is Answer.DENY
 
 
 def test_rules_without_words_match_nothing() -> None:
@@ -130,12 +147,12 @@ def test_the_folder_at_the_top_holds_everything_but_devices() -> None:
     assert of("cat /dev/zero") is Answer.ASK
 
 
-def test_a_normal_line_costs_less_than_a_millisecond() -> None:
-    settings = PolicySettings(allow=(("pytest",),), deny=(("git", "push"), ("rm", "-rf")))
+def test_a_line_as_models_write_it_is_judged_in_no_time() -> None:
+    settings = PolicySettings.of(allow=["pytest"], deny=["git push", "rm -rf"])
     line = "cd src && grep -rn 'def main' . | head -20 && pytest -q tests 2>&1 | tail -5"
     request = Request("bash", {}, Kind.COMMAND, line)
     judge(request, settings)  # the grammar is loaded now
     began = time.thread_time()
     for _ in range(100):
         assert judge(request, settings).answer is Answer.ALLOW
-    assert (time.thread_time() - began) / 100 < 0.004
+    assert (time.thread_time() - began) / 100 < 0.0022  # measured: 0.22 ms

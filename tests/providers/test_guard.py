@@ -114,8 +114,8 @@ def test_the_next_socket_takes_the_place_of_the_one_before(
 
 def test_the_active_guard_is_the_innermost() -> None:
     outer, inner = SocketGuard(CancelToken()), SocketGuard(CancelToken())
-    with outer.active(1):
-        with inner.active(1):
+    with outer.active(1, 1):
+        with inner.active(1, 1):
             assert active_guard() is inner
         assert active_guard() is outer
 

@@ -13,8 +13,8 @@ import pytest
 from claw import Engine, Reporter, Session
 from claw.errors import AuthError, ContextLengthError, HTTPStatusError
 from claw.events import Completed, Failed, Retrying, StreamEvent
-from claw.providers.manner import Manner
-from claw.providers.mending import remedy_for
+from claw.providers.manner import Manner, Remedy
+from claw.providers.mending import remedies_for
 from claw.providers.openai_chat import OpenAIChat
 from claw.providers.quirks import Quirks
 from claw.tools.base import tool
@@ -31,6 +31,11 @@ ALL_SENT = Manner(
 def refusal(body: Any, code: int = 400) -> HTTPStatusError:
     text = body if isinstance(body, str) else json.dumps({"error": body})
     return HTTPStatusError("the server said no", status=code, body=text)
+
+
+def remedy_for(error: HTTPStatusError, manner: Manner) -> Remedy | None:
+    """The likeliest."""
+    return next(remedies_for(error, manner), None)
 
 
 def unsupported(name: str, words: str = "") -> dict[str, Any]:
@@ -203,6 +208,14 @@ def test_two_names_for_the_limit_are_each_tried_once() -> None:
     assert remedy_for(refusal(unsupported("max_tokens")), manner) is None
 
 
+def test_a_limit_among_the_params_gets_its_other_name_too() -> None:
+    manner = Manner(params={"max_tokens": 5})
+    words = unsupported("max_tokens", " Use 'max_completion_tokens' instead.")
+    remedy = remedy_for(refusal(words), manner)
+    assert remedy is not None
+    assert manner.mended(remedy).params == {"max_completion_tokens": 5}
+
+
 # --- through a provider -------------------------------------------------------------------------
 
 
@@ -222,6 +235,43 @@ def refuses(*names: str, before: Callable[[], object] = lambda: None) -> Behavio
 
 def remedies(events: list[StreamEvent]) -> list[str]:
     return [event.remedy for event in events if isinstance(event, Retrying)]
+
+
+@pytest.mark.parametrize(
+    ("params", "words", "name"),
+    [
+        (
+            {"max_tokens": 5},
+            "Unsupported parameter: 'max_tokens' is not supported. Use 'max_completion_tokens'.",
+            "max_tokens",
+        ),
+        ({"temperature": 0.2}, "unknown field 'tools'; temperature not supported", "temperature"),
+    ],
+)
+def test_a_remedy_that_would_change_nothing_leaves_room_for_the_next(
+    params: dict[str, Any], words: str, name: str
+) -> None:
+    def behave(peer: Peer, request: Request) -> None:
+        if name in request.body:
+            peer.error(400, words)
+        else:
+            reply("Hello")(peer, request)
+
+    with serve(behave) as server:
+        events = ask(OpenAIChat("m", base_url=server.url, params=params))
+    assert isinstance(events[-1], Completed)
+    assert len(remedies(events)) == 1
+
+
+def test_a_server_that_refuses_either_name_of_the_limit_is_not_asked_for_ever() -> None:
+    def refuse(peer: Peer, request: Request) -> None:
+        name = "max_completion_tokens" if "max_completion_tokens" in request.body else "max_tokens"
+        peer.error(400, f"Unsupported parameter: '{name}'")
+
+    with serve(refuse) as server:
+        provider = OpenAIChat("m", base_url=server.url, params={"max_tokens": 5}, max_retries=0)
+        assert isinstance(ask(provider)[-1], Failed)
+        assert len(server.requests) <= 5
 
 
 def test_it_is_mended_told_and_remembered() -> None:

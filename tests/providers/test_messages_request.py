@@ -379,7 +379,7 @@ def test_a_long_history_is_encoded_once() -> None:
     first = encode_request(request, "m", {}, NO_QUIRKS)
     start = time.thread_time()
     assert encode_request(request, "m", {}, NO_QUIRKS) == first
-    assert time.thread_time() - start < 0.1
+    assert time.thread_time() - start < 0.3
 
 
 # --- where it goes ----------------------------------------------------------------------------

@@ -126,6 +126,10 @@ def test_the_words_are_found_and_made_fit_for_one_line(body: str, words: str) ->
     ("payload", "wanted"),
     [
         ({"error": {}}, True),
+        ({"error": "", "choices": []}, True),
+        ({"error": {"code": 1}, "choices": [{}]}, True),
+        *(({"error": empty, "choices": [{}]}, False) for empty in ("", {}, [], False, 0, None)),
+        ({"error": False}, False),
         ({"error": "x"}, True),
         ({"object": "error"}, True),
         ({"type": "error"}, True),

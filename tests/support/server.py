@@ -279,6 +279,28 @@ def after_done_silence(peer: Peer, request: Request) -> None:
     peer.hold()
 
 
+def raw(data: bytes) -> Behaviour:
+    """These bytes in place of an answer, then the connection is closed."""
+
+    def behave(peer: Peer, request: Request) -> None:
+        peer.send(data)
+        peer.sock.close()
+
+    return behave
+
+
+def trickle(head: bytes, piece: bytes, every: float = 0.02) -> Behaviour:
+    """`head`, then `piece` and a pause of `every` seconds, until the client goes."""
+
+    def behave(peer: Peer, request: Request) -> None:
+        peer.send(head)
+        while True:
+            peer.send(piece)
+            peer.hold(every)
+
+    return behave
+
+
 # --- a scripted model ---------------------------------------------------------------------------
 
 

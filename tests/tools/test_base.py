@@ -7,10 +7,11 @@ from typing import Annotated
 
 import pytest
 
-from claw.cancel import CancelToken
-from claw.errors import ConfigError
-from claw.messages import ToolCall
-from claw.tools.base import ToolContext, ToolOutput, ToolRegistry, tool
+from claw import CancelToken, Decision, Engine, Session, ToolCall
+from claw.approval import Rules
+from claw.errors import ConfigError, ToolError
+from claw.providers import ScriptedProvider, text_turn, tool_turn
+from claw.tools.base import Arguments, Tool, ToolContext, ToolOutput, ToolRegistry, tool
 
 
 def context() -> ToolContext:
@@ -64,3 +65,26 @@ def test_the_registry_keeps_the_order_and_refuses_a_second_name() -> None:
     assert registry.get("three") is None
     with pytest.raises(ConfigError, match="'two'"):
         registry.register(two)
+
+
+@pytest.mark.parametrize("says", ["caution", "protected", "preview"])
+def test_what_a_call_is_refused_for_before_it_runs_is_told_to_the_model(says: str) -> None:
+    """By whichever of the three: nobody is asked, and the run goes on."""
+
+    def refuse(arguments: Arguments, context: ToolContext) -> str | None:
+        raise ToolError("it can't work")
+
+    @tool(**{says: refuse})  # type: ignore[call-overload]
+    def strange() -> str:
+        return "ran"
+
+    def ask(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        if tool.preview is not None:
+            tool.preview(call.arguments, context())
+        pytest.fail("asked")
+
+    turns = ScriptedProvider(tool_turn("strange"), text_turn("done"))
+    with Session() as session:
+        Engine(turns, tools=[strange], approver=Rules(ask, cwd=Path())).run(session, "go")
+        (result,) = [each for message in session.messages for each in message.tool_results]
+    assert (result.content, result.is_error) == ("it can't work", True)

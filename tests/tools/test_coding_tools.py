@@ -20,7 +20,7 @@ def test_names_order_and_who_only_reads() -> None:
     assert [tool.name for tool in tools if tool.caller_thread] == ["todo"]
 
 
-def test_what_the_model_is_told_is_the_same_bytes_for_every_folder(tmp_path: Path) -> None:
+def test_what_the_model_is_told_is_short_and_the_same_for_every_folder(tmp_path: Path) -> None:
     def told(folder: Path) -> str:
         return json.dumps([[t.name, t.description, t.parameters] for t in coding_tools(folder)])
 

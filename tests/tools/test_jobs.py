@@ -16,7 +16,7 @@ from claw.cancel import CancelToken
 from claw.errors import Cancelled
 from claw.providers import ScriptedProvider, text_turn, tool_turn
 from claw.tools import coding_tools
-from claw.tools.groups import groups_in
+from claw.tools.process_groups import groups_in
 from tests.support.processes import alive, gone_within
 from tests.support.toolbox import Toolbox
 

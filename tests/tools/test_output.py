@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from claw.tools.output import OutputFolder, OutputKeeper, WholeOutput
+from claw.tools.output import OutputKeeper
+from claw.tools.temp_folder import TempFolder
+from claw.tools.whole_output import OutputFolder, WholeOutput
 
 
 @st.composite
@@ -64,7 +66,7 @@ def test_lines_are_kept_whole() -> None:
 
 @pytest.fixture
 def folder() -> OutputFolder:
-    return OutputFolder(lambda path: None, lambda path: None)
+    return OutputFolder(TempFolder("output"))
 
 
 def test_the_whole_is_written_only_when_something_is_left_out(folder: OutputFolder) -> None:

@@ -20,9 +20,10 @@ from claw import CancelToken, Decision, Engine, MemoryReporter, Session, ToolCal
 from claw.errors import ToolError
 from claw.providers import ScriptedProvider, text_turn, tool_turn
 from claw.tools import coding_tools
-from claw.tools.base import Tool
+from claw.tools.base import Tool, ToolContext
 from claw.tools.content import content_at, save
 from claw.tools.descent import kind_at, open_folder, open_regular
+from claw.tools.path_calls import PathCalls
 from claw.tools.undo import UndoLog
 from claw.tools.walk import Walk
 from claw.tools.workspace import Location, Workspace
@@ -140,9 +141,7 @@ def test_an_added_folder_counts_as_inside(tmp_path: Path) -> None:
     assert place.inside
     assert place.anchor == tmp_path / "more"
     assert place.name == str(tmp_path / "more/new")
-    call = ToolCall("1", "write_file")
-    assert workspace.write_caution(call, "../more/new") is None
-    assert workspace.write_caution(ToolCall("2", "x"), "../more2/new") is not None
+    assert not workspace.locate("../more2/new").inside
 
 
 def test_a_folder_that_becomes_a_link_after_the_check_stops_every_use(tmp_path: Path) -> None:
@@ -226,15 +225,63 @@ def test_what_could_not_be_judged_is_not_used_either(tmp_path: Path) -> None:
     """Nobody was asked, since nobody knew: when it runs the link can be read, but it's too late."""
     (tmp_path / "ws").mkdir()
     (tmp_path / "ws/d").symlink_to(tmp_path)
-    workspace, call = Workspace(tmp_path / "ws"), ToolCall("1", "read_file")
+    workspace, path = Workspace(tmp_path / "ws"), {"path": "d/a"}
+    paths = PathCalls(workspace)
+    context = ToolContext(ToolCall("1", "read_file"), CancelToken(), workspace.root)
     faults = Faults()
     with faults.at_work():
         workspace.locate("d/a")
     with Faults(1 + faults.asked.index("readlink"), errno.EIO).at_work():
-        assert workspace.read_caution(call, "d/a") is None
+        assert paths.read_caution(path, context) is None
     with pytest.raises(ToolError, match="can't find out where d/a leads: Input/output error"):
-        workspace.take(call, "d/a")
-    assert workspace.take(call, "d/a").real == tmp_path / "a"
+        _ = paths.take(context, "d/a").place
+    assert paths.take(context, "d/a").place.real == tmp_path / "a"
+
+
+def test_what_was_judged_is_kept_however_many_calls_are_judged_meanwhile(tmp_path: Path) -> None:
+    (tmp_path / "ws/d").mkdir(parents=True)
+    paths, state = PathCalls(Workspace(tmp_path / "ws")), {}
+    calls = [ToolCall("the same id", "write_file", {"path": "d/a"}) for _ in range(1_000)]
+    asked = [ToolContext(call, CancelToken(), tmp_path, state=state) for call in calls]
+    for context in asked:
+        assert paths.write_caution({"path": "d/a"}, context) is None
+    (tmp_path / "ws/d").rmdir()
+    (tmp_path / "ws/d").symlink_to(tmp_path)
+    for context in asked:
+        assert paths.take(context, "d/a").place.real == tmp_path / "ws/d/a"
+    assert paths.write_caution({"path": "d/a"}, asked[0]) is not None  # it has run: judged anew
+
+
+def test_calls_of_two_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
+    (tmp_path / "ws/d").mkdir(parents=True)
+    paths, call = PathCalls(Workspace(tmp_path / "ws")), ToolCall("1", "read_file")
+    one, other = (ToolContext(call, CancelToken(), tmp_path, state={}) for _ in "12")
+    assert paths.read_caution({"path": "d/a"}, one) is None
+    (tmp_path / "ws/d").rmdir()
+    (tmp_path / "ws/d").symlink_to(tmp_path)
+    assert paths.read_caution({"path": "d/a"}, other) is not None
+
+
+def test_a_denied_call_leaves_nothing_that_a_later_one_of_its_id_could_meet(tmp_path: Path) -> None:
+    """Servers give ids twice: what the first was about says nothing of the second."""
+    (tmp_path / "a").write_text("one")
+    answers = [Decision(False, "no"), Decision(True)]
+
+    def ask(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
+        assert tool.preview is not None
+        tool.preview(call.arguments, None)  # type: ignore[arg-type]
+        if len(answers) == 2:
+            (tmp_path / "a").write_text("two")
+        return answers.pop(0)
+
+    turns = [tool_turn("write_file", path="a", content=text) for text in ("first", "second")]
+    provider = ScriptedProvider(*turns, text_turn("done"))
+    engine = Engine(provider, tools=coding_tools(tmp_path), approver=ask, cwd=tmp_path)
+    with Session() as session:
+        engine.run(session, "go")
+        calls = [call for message in session.messages for call in message.tool_calls]
+    assert (tmp_path / "a").read_text() == "second"
+    assert len(calls) == 2
 
 
 def test_a_folder_that_becomes_a_link_is_not_walked(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from claw.cancel import CancelToken
-from claw.tools.groups import LiveGroups
 from claw.tools.process import ProcessResult, run_process
+from claw.tools.process_groups import LiveGroups
 from tests.support.processes import alive, gone_within
 
 
@@ -88,7 +88,7 @@ def test_last_words_on_term_are_heard() -> None:
 
 def test_who_left_the_group_is_named_when_ended() -> None:
     _, result = run("bash", "-c", "setsid sleep 400.33 & sleep 400.34", timeout=0.3)
-    assert [name.split(" (")[0] for name in result.ended] == ["sleep 400.33"]
+    assert [each.command for each in result.ended] == ["sleep 400.33"]
 
 
 def test_closing_the_groups_of_a_session_spares_those_of_another() -> None:

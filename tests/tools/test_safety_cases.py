@@ -160,7 +160,8 @@ def unmet(expect: Case, outcome: Outcome, root: Path) -> list[str]:
     """The fields that don't hold; a field that isn't known counts as one."""
     text = outcome.result.content
     holds = {
-        "needs_approval": lambda want: want == (outcome.asked or outcome.result.is_error),
+        # The cases let a refusal count as well; claw refuses none of these outright.
+        "needs_approval": lambda want: want == outcome.asked,
         "is_error": lambda want: want == outcome.result.is_error,
         "contains": lambda want: all(part in text for part in want),
         "output_lacks": lambda want: not any(part in text for part in want),

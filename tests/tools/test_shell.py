@@ -15,7 +15,7 @@ import pytest
 from claw.cancel import CancelToken
 from claw.errors import Cancelled
 from claw.tools.base import ToolOutput
-from claw.tools.groups import groups_in
+from claw.tools.process_groups import groups_in
 from claw.tools.shell import limit_of
 from tests.support.processes import alive, gone_within
 from tests.support.toolbox import Toolbox

@@ -10,7 +10,9 @@ from claw import (
     Engine,
     MemoryReporter,
     Message,
+    PolicySettings,
     Reporter,
+    Rules,
     RunResult,
     RunStatus,
     Session,
@@ -26,6 +28,7 @@ from claw import (
 )
 from claw.approval import Approver
 from claw.events import RunEvent, StreamEvent, TextDelta
+from claw.policy import Answer, Kind, Request, Verdict, judge, rule_of
 from claw.providers import (
     AnthropicMessages,
     Choice,
@@ -63,7 +66,23 @@ def careful(call: ToolCall, tool: Tool, cancel: CancelToken) -> Decision:
     return Decision(tool.read_only, reason="reading only")
 
 
-approvers: Sequence[Approver] = [allow_all, deny_all, careful]
+policy = PolicySettings.of("edits", allow=["git diff"], deny=["git push"])
+same = PolicySettings(mode="edits", allow=(rule_of("git diff"),), deny=(("git", "push"),))
+answer: Answer = judge(Request("bash", {}, Kind.COMMAND, "ls"), policy).answer
+
+
+class Refusing(Rules):
+    def ask(self, call: ToolCall, tool: Tool, cancel: CancelToken, verdict: Verdict) -> Decision:
+        return Decision(False, verdict.reason)
+
+
+approvers: Sequence[Approver] = [
+    allow_all,
+    deny_all,
+    careful,
+    Rules(careful, cwd=".", settings=policy),
+    Refusing(cwd="."),
+]
 
 
 class Quiet(Reporter):

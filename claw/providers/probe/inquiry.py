@@ -11,7 +11,7 @@ from claw.errors import ConnectionLost, HTTPStatusError, StreamTruncated
 from claw.providers.base import ModelRequest
 from claw.providers.manner import Manner
 from claw.providers.masking import without_secrets
-from claw.providers.mending import remedy_for
+from claw.providers.mending import remedies_for
 from claw.providers.probe.findings import (
     BASE_URL,
     CALLS,
@@ -192,8 +192,8 @@ def is_refused(answer: Answer) -> bool:
 
 def _limit_named(answer: Answer, way: Quirks) -> int:
     """The longest reply, in tokens, that the server names where it refuses a longer one; or 0."""
-    remedy = remedy_for(answer.error, Manner(way)) if answer.error else None
-    return remedy.quirks.get("output_limit", 0) if remedy else 0
+    remedies = remedies_for(answer.error, Manner(way)) if answer.error else ()
+    return max((remedy.quirks.get("output_limit", 0) for remedy in remedies), default=0)
 
 
 def _is_hiccup(answer: Answer) -> bool:

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from claw.tools.sandbox.guarded import GuardedPath
+from claw.tools.programs import folders_of_path
+from claw.tools.sandbox.guarded_paths import GuardedPath
 from claw.values import frozen
 
 TEMP = Path("/tmp")
@@ -57,12 +58,11 @@ class Bounds:
         net: bool,
     ) -> Bounds:
         runtime_dir = environ.get("XDG_RUNTIME_DIR")
-        folders = [Path(name) for name in environ.get("PATH", "").split(":")]
         return cls(
             roots=tuple(each.resolve() for each in (workspace, *add_dirs)),
             net=net,
             own_folders=tuple(each.resolve() for each in own_folders),
-            path=tuple(folder for folder in folders if folder.is_absolute()),
+            path=folders_of_path(environ),
             runtime_dir=Path(runtime_dir).resolve() if runtime_dir else None,
         )
 
@@ -71,15 +71,45 @@ class Bounds:
         return any(path.is_relative_to(root) for root in self.roots)
 
 
+@frozen
+class Inside:
+    """A command that is to run inside, and what it gets there.
+
+    temp: the commands' own folder for temporary files, TMPDIR inside. readable: folders among the
+    temporary files of others that it shall see. guarded: what `Sandbox.guarded()` gave a moment
+    ago, which may take some milliseconds to find out; None to ask it now.
+    """
+
+    argv: Sequence[str]
+    cwd: Path
+    temp: Path | None = None
+    readable: tuple[Path, ...] = ()
+    guarded: Sequence[GuardedPath] | None = None
+
+
+@frozen
+class Refusal:
+    """Why a sandbox can't be had, in words."""
+
+    words: str
+
+
 class Sandbox(ABC):
-    """One way to run commands. Immutable; any thread may ask it.
+    """One way to run commands.
 
     name: "bubblewrap", "landlock" or "none". full: no network and no writes but inside, so that
-    commands may run unasked where edits may.
+    commands may run unasked where edits may. in_front: how the command line begins of a program
+    that stays in front of each command and is no part of what a command leaves running; "" for
+    none. It is good for words alone: a command may call itself like that.
+
+    Contract: immutable, and any thread may ask it, several at once. `command` raises OSError when
+    the command can't be set up; nothing else raises, and what can't be looked at counts as absent.
+    `command` and `guarded` read the disk each time, some milliseconds long; the others are quick.
     """
 
     name: str
     full: bool = False
+    in_front: str = ""
 
     @property
     def in_force(self) -> bool:
@@ -87,25 +117,16 @@ class Sandbox(ABC):
         return self.name != "none"
 
     @abstractmethod
-    def command(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        *,
-        temp: Path | None = None,
-        readable: Iterable[Path] = (),
-        guarded: Iterable[GuardedPath] | None = None,
-    ) -> list[str]:
-        """The program that runs `argv` inside; it keeps environment, pipes and exit code.
-
-        temp: the commands' own folder for temporary files, TMPDIR inside. readable: folders among
-        the temporary files of others that they shall see. guarded: what `guarded()` gave a moment
-        ago, which may take some milliseconds to find out.
-        """
+    def command(self, inside: Inside) -> list[str]:
+        """The program that runs `inside.argv`; it keeps environment, pipes and exit code."""
 
     @abstractmethod
     def about(self) -> str:
         """One line for people: which it is, what it stops and what not."""
+
+    @abstractmethod
+    def allowance(self, temp: Path | None) -> str:
+        """What commands may do, for the model. temp: as `Inside` has it."""
 
     def guarded(self) -> list[GuardedPath]:
         """What commands leave as it is, inside too; as things are now."""
@@ -114,10 +135,6 @@ class Sandbox(ABC):
     def holds(self, path: GuardedPath) -> bool:
         """Whether the kernel sees to it; what it doesn't hold is compared after a command."""
         return False
-
-    def allowance(self, temp: Path | None) -> str:
-        """What commands may do, for the model."""
-        return "commands may do all that the user may"
 
 
 class NoSandbox(Sandbox):
@@ -128,19 +145,14 @@ class NoSandbox(Sandbox):
     def __init__(self, why: str = "sandbox off: commands run with all your rights") -> None:
         self._why = why
 
-    def command(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        *,
-        temp: Path | None = None,
-        readable: Iterable[Path] = (),
-        guarded: Iterable[GuardedPath] | None = None,
-    ) -> list[str]:
-        return list(argv)
+    def command(self, inside: Inside) -> list[str]:
+        return list(inside.argv)
 
     def about(self) -> str:
         return self._why
+
+    def allowance(self, temp: Path | None) -> str:
+        return "commands may do all that the user may"
 
 
 def allowance_of(bounds: Bounds, temp: Path | None) -> str:

@@ -13,14 +13,16 @@ call; it would also end what a command left running. No --new-session: `run_proc
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from claw.tools.sandbox.base import TEMP, Bounds, Sandbox, allowance_of
-from claw.tools.sandbox.guarded import GuardedPath, guarded_in
+from claw.tools.programs import trusted_program
+from claw.tools.sandbox.base import TEMP, Bounds, Inside, Refusal, Sandbox, allowance_of
+from claw.tools.sandbox.guarded_paths import GuardedPath, guarded_in
 from claw.tools.sandbox.probe import try_out
 from claw.tools.sandbox.unix_sockets import bound_socket_files
 
+WHOLE_SYSTEM = ("--ro-bind", "/", "/")
 RUN = Path("/run")
 KEPT_IN_RUN = ("/run/current-system", "/run/opengl-driver")  # the programs of NixOS
 NAMESERVERS = Path("/etc/resolv.conf")
@@ -46,29 +48,23 @@ class Bubblewrap(Sandbox):
         self._program = program
         self._bounds = bounds
         self.full = not bounds.net
+        # It stays as the first process of the command's own, as long as any of them runs.
+        self.in_front = " ".join((str(program), *WHOLE_SYSTEM))
 
-    def command(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        *,
-        temp: Path | None = None,
-        readable: Iterable[Path] = (),
-        guarded: Iterable[GuardedPath] | None = None,
-    ) -> list[str]:
-        words = [str(self._program), *self._system(), *self._temp(temp)]
-        for folder in (*self._tools_in_temp(), *readable):
+    def command(self, inside: Inside) -> list[str]:
+        words = [str(self._program), *WHOLE_SYSTEM, *self._system(), *self._temp(inside.temp)]
+        for folder in (*self._tools_in_temp(), *inside.readable):
             words += ["--ro-bind-try", str(folder), str(folder)]
         for root in self._bounds.roots:
             words += ["--bind", str(root), str(root)]
-        held = filter(self.holds, self.guarded() if guarded is None else guarded)
-        words += [*_read_only(list(held)), *self._masks()]
+        guarded = self.guarded() if inside.guarded is None else inside.guarded
+        words += [*_read_only(list(filter(self.holds, guarded))), *self._masks()]
         words += ["--unshare-pid", "--unshare-ipc"]
         words += [] if self._bounds.net else ["--unshare-net"]
         words += ["--cap-drop", "ALL"]
         for name in KEPT_CAPABILITIES if os.geteuid() == 0 else ():
             words += ["--cap-add", f"CAP_{name}"]
-        return [*words, "--chdir", str(cwd), "--", *argv]
+        return [*words, "--chdir", str(inside.cwd), "--", *inside.argv]
 
     def about(self) -> str:
         net = "with the network" if self._bounds.net else "without network"
@@ -91,7 +87,7 @@ class Bubblewrap(Sandbox):
         )
 
     def _system(self) -> Iterator[str]:
-        yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+        yield from ("--dev", "/dev", "--proc", "/proc")
         if os.geteuid() == 0:  # the kernel's settings in /proc/sys are root's, whatever it has lost
             yield from ("--remount-ro", "/proc")
         # Sockets of the system's services, and of the user's.
@@ -132,17 +128,15 @@ class Bubblewrap(Sandbox):
                 yield from ("--ro-bind", "/dev/null", str(file))
 
 
-def find_bubblewrap(bounds: Bounds, environ: Mapping[str, str]) -> Bubblewrap | str:
+def find_bubblewrap(bounds: Bounds, environ: Mapping[str, str]) -> Bubblewrap | Refusal:
     """The sandbox, tried once, or why it can't be had."""
-    programs = [folder / "bwrap" for folder in bounds.path]
-    programs = [each for each in programs if os.access(each, os.X_OK)]
-    # One that a command could have put there is no sandbox.
-    program = next((each for each in programs if not bounds.hold(each.resolve())), None)
+    program = trusted_program("bwrap", bounds.path, bounds.roots)
     if program is None:
-        return WHERE_COMMANDS_WRITE if programs else NOT_INSTALLED
+        planted = trusted_program("bwrap", bounds.path, ()) is not None
+        return Refusal(WHERE_COMMANDS_WRITE if planted else NOT_INSTALLED)
     sandbox = Bubblewrap(program, bounds)
-    refusal = try_out(sandbox.command(["true"], bounds.roots[0]), environ).refusal
-    return sandbox if refusal is None else f"{refusal}{_setting_that_refuses()}"
+    refusal = try_out(sandbox.command(Inside(["true"], bounds.roots[0])), environ).refusal
+    return sandbox if refusal is None else Refusal(f"{refusal}{_setting_that_refuses()}")
 
 
 def _read_only(held: Sequence[GuardedPath]) -> Iterator[str]:

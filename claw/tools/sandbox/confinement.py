@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from claw.tools.groups import LiveGroups, groups_in
-from claw.tools.sandbox.base import Sandbox, looks_refused
-from claw.tools.sandbox.guard import PathGuard
-from claw.tools.sandbox.guarded import GuardedPath
+from claw.log import log
+from claw.tools.process_groups import LiveGroups, groups_in
+from claw.tools.sandbox.base import Inside, Sandbox, looks_refused
+from claw.tools.sandbox.guarded_paths import GuardedPath
+from claw.tools.sandbox.path_guard import PathGuard
+from claw.tools.state import kept_in
+from claw.tools.temp_folder import TempFolder
 from claw.tools.workspace import Workspace
 
-log = logging.getLogger("claw")
 WHY_GUARDED = (
     "(these would run or be obeyed outside the sandbox; outside_sandbox=true asks the user)"
 )
@@ -34,7 +33,12 @@ class Confinement:
         self._guard = PathGuard()
         self._guarded: list[GuardedPath] = []
         self._unsettled = False  # a command has left something running, which may still do harm
-        self._temp: Path | None = None
+        self._temp = TempFolder("commands", workspace.lend, workspace.take_back)
+
+    @property
+    def in_front(self) -> str:
+        """See Sandbox."""
+        return self._sandbox.in_front
 
     def before(self) -> list[str]:
         """Notes what is at the guarded paths; lines on what was changed meanwhile by something
@@ -50,17 +54,14 @@ class Confinement:
         """The program that runs `argv` inside. OSError when there is no place for its files."""
         if not self._sandbox.in_force:
             return list(argv)
-        if self._temp is None:
-            self._temp = Path(tempfile.mkdtemp(prefix="claw-")).resolve()  # 0700
-            self._workspace.lend(self._temp)
+        temp = self._temp.path()
         # What the reading tools may read unasked, such as the whole of a long output.
-        readable = [folder for folder in self._workspace.lent if folder != self._temp]
-        return self._sandbox.command(
-            argv, cwd, temp=self._temp, readable=readable, guarded=self._guarded
-        )
+        readable = tuple(folder for folder in self._workspace.lent if folder != temp)
+        return self._sandbox.command(Inside(argv, cwd, temp, readable, self._guarded))
 
     def after(self, *, left_running: bool = False) -> list[str]:
-        """Compares, and puts things right; lines for the result."""
+        """Compares, and puts things right; lines for the result. left_running: the command has
+        left something that still runs, whatever it calls itself."""
         self._unsettled = self._unsettled or left_running
         return self._settle()
 
@@ -68,20 +69,18 @@ class Confinement:
         """A line below the output of a failed command that the sandbox may have held back."""
         if not self._sandbox.in_force or not looks_refused(output):
             return None
+        allowance = self._sandbox.allowance(self._temp.made)
         return (
-            f"(it may be the sandbox: {self._sandbox.allowance(self._temp)}. outside_sandbox=true "
-            "asks the user to run a command outside of it)"
+            f"(it may be the sandbox: {allowance}. outside_sandbox=true asks the user to run a "
+            "command outside of it)"
         )
 
     def close(self) -> None:
         """Ends what still runs, looks a last time, and removes the temporary folder."""
         self._groups.close()
         for line in self._settle() if self._unsettled else ():
-            log.warning("%s", line)
-        folder, self._temp = self._temp, None
-        if folder is not None:
-            self._workspace.take_back(folder)
-            shutil.rmtree(folder, ignore_errors=True)
+            log().warning("%s", line)
+        self._temp.close()
 
     def remember(self, *, anew: bool = True) -> None:
         """Takes what is at the guarded paths now as right."""
@@ -96,6 +95,8 @@ class Confinement:
 
 class Outside:
     """The same for a command that the user lets run outside: whatever it changes is right."""
+
+    in_front = ""
 
     def __init__(self, confinement: Confinement) -> None:
         self._confinement = confinement
@@ -116,6 +117,8 @@ class Outside:
 
 def confinement_in(state: dict[str, Any], sandbox: Sandbox, workspace: Workspace) -> Confinement:
     """The Confinement of a tool family's state, made when first asked for."""
-    made = state.setdefault("confinement", Confinement(sandbox, workspace, groups_in(state)))
-    assert isinstance(made, Confinement)
-    return made
+
+    def make() -> Confinement:
+        return Confinement(sandbox, workspace, groups_in(state))
+
+    return kept_in(state, "confinement", Confinement, make)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, suppress
 from itertools import count
 from pathlib import Path, PurePosixPath
 
+from claw.tools.open_flags import LISTED_FOLDER, NEW_FILE, READING
+from claw.tools.way_down import way_down
 from claw.values import frozen
 
 MOST_ENTRIES = 2000
-KEPT_BYTES = 1_000_000  # of one file; what is larger can't be put back
-MOST_BYTES = 16_000_000  # of all that is kept of one folder
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+LARGEST_KEPT = 1_000_000  # of one file; what is larger can't be put back
+MOST_KEPT = 16_000_000  # of all that is kept of one folder
 
 
 @frozen
@@ -41,21 +42,14 @@ class Entry:
         return known and (self.mode, self.content) == (other.mode, other.content)
 
 
-@contextmanager
-def opened(root: Path, folder: PurePosixPath) -> Iterator[int]:
+def opened(root: Path, folder: PurePosixPath) -> AbstractContextManager[int]:
     """A descriptor of root/folder; OSError where it is gone or a link is on the way."""
-    descriptor = os.open(root, FOLDER)
-    try:
-        for part in folder.parts:
-            inner = os.open(part, FOLDER, dir_fd=descriptor)
-            os.close(descriptor)
-            descriptor = inner
-        yield descriptor
-    finally:
-        os.close(descriptor)
+    return way_down(root, folder.parts, LISTED_FOLDER)
 
 
-def look(root: Path, name: str, known: Mapping[str, Entry], most: int = KEPT_BYTES) -> Entry | None:
+def look(
+    root: Path, name: str, known: Mapping[str, Entry], most: int = LARGEST_KEPT
+) -> Entry | None:
     """What is at root/name, None if nothing. known: entries whose content needn't be read again.
     most: the bytes of content to keep."""
     path = PurePosixPath(name)
@@ -69,11 +63,11 @@ def look(root: Path, name: str, known: Mapping[str, Entry], most: int = KEPT_BYT
 def survey(root: Path, name: str, known: Mapping[str, Entry]) -> dict[str, Entry]:
     """What is at root/name and in it, by name; MOST_ENTRIES when there may be more."""
     found: dict[str, Entry] = {}
-    room = MOST_BYTES
+    room = MOST_KEPT
     names = [name]
     while names and len(found) < MOST_ENTRIES:
         name = names.pop()
-        entry = look(root, name, known, min(room, KEPT_BYTES))
+        entry = look(root, name, known, min(room, LARGEST_KEPT))
         if entry is not None:
             found[name] = entry
             room -= len(entry.content or b"")
@@ -120,8 +114,7 @@ def put_back(root: Path, name: str, entry: Entry) -> bool:
         elif entry.kind == "link":
             os.symlink(entry.content, os.fsencode(path.name), dir_fd=folder)
         else:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            with open(os.open(path.name, flags, 0o600, dir_fd=folder), "wb") as stream:
+            with open(os.open(path.name, NEW_FILE, 0o600, dir_fd=folder), "wb") as stream:
                 stream.write(entry.content)
                 os.fchmod(stream.fileno(), entry.mode)
     return True
@@ -143,9 +136,7 @@ def _look(folder: int, name: str, known: Entry | None, most: int) -> Entry:
 
 
 def _content(folder: int, name: str, most: int) -> bytes | None:
-    # O_NONBLOCK: it may have become a named pipe since.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    with suppress(OSError), open(os.open(name, flags, dir_fd=folder), "rb") as stream:
+    with suppress(OSError), open(os.open(name, READING, dir_fd=folder), "rb") as stream:
         data = stream.read(most + 1)
         return data if len(data) <= most else None
     return None

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from claw.errors import ConfigError
-from claw.tools.sandbox.base import Bounds, NoSandbox, Sandbox
+from claw.modes import SANDBOX_MODES
+from claw.tools.sandbox.base import Bounds, NoSandbox, Refusal, Sandbox
 from claw.tools.sandbox.bubblewrap import find_bubblewrap
 from claw.tools.sandbox.landlock import find_landlock
-
-MODES = ("auto", "require", "off")
 
 
 def find_sandbox(
@@ -29,8 +28,8 @@ def find_sandbox(
     commands may write. net: they may use the network. own_folders: settings and state of the host
     program, read-only for commands. environ: where programs and HOME are found, by default ours.
     """
-    if mode not in MODES:
-        raise ConfigError(f'the sandbox is "{mode}"; it can be {", ".join(MODES)}')
+    if mode not in SANDBOX_MODES:
+        raise ConfigError(f'the sandbox is "{mode}"; it can be {", ".join(SANDBOX_MODES)}')
     if mode == "off":
         return NoSandbox()
     environ = os.environ if environ is None else environ
@@ -38,15 +37,16 @@ def find_sandbox(
     best = find_bubblewrap(bounds, environ)
     if isinstance(best, Sandbox):
         return best
-    second = find_landlock(bounds, environ, instead=best)
+    second = find_landlock(bounds, environ, instead=best.words)
     if isinstance(second, Sandbox):
         return second
+    reasons = f"{best.words}; {second.words}"
     if mode == "require":
         raise ConfigError(
-            f"there is no sandbox, and one is required: {best}; {second}. "
+            f"there is no sandbox, and one is required: {reasons}. "
             "Install bubblewrap (the package of that name), or use --sandbox auto"
         )
-    return NoSandbox(f"no sandbox: {best}; {second}; commands run with all your rights")
+    return NoSandbox(f"no sandbox: {reasons}; commands run with all your rights")
 
 
 def sandbox_findings(workspace: Path, environ: Mapping[str, str]) -> list[tuple[str, str, bool]]:
@@ -58,6 +58,6 @@ def sandbox_findings(workspace: Path, environ: Mapping[str, str]) -> list[tuple[
         "landlock": find_landlock(bounds, environ),
     }
     return [
-        (name, found.about() if isinstance(found, Sandbox) else found, isinstance(found, Sandbox))
+        (name, found.words, False) if isinstance(found, Refusal) else (name, found.about(), True)
         for name, found in tried.items()
     ]

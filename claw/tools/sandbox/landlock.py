@@ -1,26 +1,27 @@
-"""Landlock: rights that a process gives up for itself, through the program in confine.py."""
+"""Landlock: rights that a process gives up for itself, by the program of landlock_program.py."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from claw.tools.sandbox.base import Bounds, Sandbox, allowance_of
-from claw.tools.sandbox.guarded import GuardedPath, guarded_in
+from claw.tools.programs import trusted_python
+from claw.tools.sandbox.base import Bounds, Inside, Refusal, Sandbox, allowance_of
+from claw.tools.sandbox.guarded_paths import GuardedPath, guarded_in
 from claw.tools.sandbox.probe import try_out
 from claw.values import frozen
 
 ABI_WITH_TRUNCATE = 3
 ABI_WITH_TCP = 4
 ABI_WITH_SCOPES = 6
-PROGRAM = Path(__file__).with_name("confine.py")
+PROGRAM = Path(__file__).with_name("landlock_program.py")
 NOWHERE = "/dev/null"  # in place of a temporary folder where there is none
 
 
 @frozen
 class Start:
-    """How confine.py is started; `program` is its text, as it was before any command ran."""
+    """How the program in front is started; `program` is its text, as it was before any command."""
 
     python: Path
     program: str
@@ -33,8 +34,9 @@ class Start:
 
 
 class Landlock(Sandbox):
-    """Commands started through confine.py by the Python at `python`. It is never `full`: it
-    doesn't stop changes of modes, owners and times outside.
+    """Commands started by the program of landlock_program.py. It is never `full`: it doesn't stop
+    changes of modes, owners and times outside; and what a command leaves running is found only as
+    long as it keeps its environment.
 
     abi: the version of the kernel's Landlock. sockets_closed: seccomp refuses them, UDP included.
     instead: why bubblewrap is not used.
@@ -49,16 +51,8 @@ class Landlock(Sandbox):
         self._sockets_closed = sockets_closed
         self._instead = instead
 
-    def command(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        *,
-        temp: Path | None = None,
-        readable: Iterable[Path] = (),
-        guarded: Iterable[GuardedPath] | None = None,
-    ) -> list[str]:
-        return self._start.command(argv, temp)
+    def command(self, inside: Inside) -> list[str]:
+        return self._start.command(inside.argv, inside.temp)
 
     def about(self) -> str:
         net = "with the network" if self._bounds.net else "without network"
@@ -92,17 +86,18 @@ class Landlock(Sandbox):
         return ", ".join(gaps)
 
 
-def find_landlock(bounds: Bounds, environ: Mapping[str, str], instead: str = "") -> Landlock | str:
+def find_landlock(
+    bounds: Bounds, environ: Mapping[str, str], instead: str = ""
+) -> Landlock | Refusal:
     """The sandbox, tried once, or why it can't be had."""
     if sys.platform != "linux":
-        return "Landlock is Linux's alone"
-    # Of a virtual environment the Python beneath it: a `.venv` in the workspace is writable.
-    python = Path(sys.executable).resolve()
-    if not sys.executable or bounds.hold(python):
-        return "Landlock needs a Python outside the folders that commands may write in"
+        return Refusal("Landlock is Linux's alone")
+    python = trusted_python(bounds.path, bounds.roots)
+    if python is None:
+        return Refusal("Landlock needs a Python outside the folders that commands may write in")
     start = Start(python, PROGRAM.read_text(), bounds)
     trial = try_out(start.command((), None), environ)
     if trial.refusal is not None:
-        return trial.refusal
+        return Refusal(trial.refusal)
     abi, _, sockets = trial.said.partition(" ")
     return Landlock(start, int(abi), sockets_closed=sockets == "closed", instead=instead)

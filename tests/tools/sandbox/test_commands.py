@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from claw.cancel import CancelToken
+from claw.tools.sandbox.base import Inside
 from tests.support.processes import alive, gone_within
 from tests.tools.sandbox.conftest import OpenBox, Places, SandboxedToolbox
 
@@ -170,7 +171,7 @@ def test_a_job_runs_inside(confined: SandboxedToolbox, places: Places) -> None:
 
 
 def test_the_cost_of_a_command(confined: SandboxedToolbox) -> None:
-    argv = confined.sandbox.command(["true"], confined.root)
+    argv = confined.sandbox.command(Inside(["true"], confined.root))
     began = time.monotonic()
     for _ in range(5):
         assert os.spawnv(os.P_WAIT, argv[0], argv) == 0

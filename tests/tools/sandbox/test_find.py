@@ -10,6 +10,7 @@ import pytest
 
 from claw.errors import ConfigError
 from claw.tools.sandbox import find_sandbox, sandbox_findings
+from claw.tools.sandbox.base import Inside
 from tests.tools.sandbox.conftest import NO_PROGRAMS, Places, sandbox_of
 
 # Neither is a sandbox for a workspace that holds the Python which would set it up.
@@ -39,7 +40,7 @@ def test_off_says_so_and_changes_nothing(places: Places) -> None:
     sandbox = find_sandbox("off", workspace=places.ws)
     assert (sandbox.name, sandbox.full, sandbox.in_force) == ("none", False, False)
     assert sandbox.about() == "sandbox off: commands run with all your rights"
-    assert sandbox.command(["a", "b"], places.ws) == ["a", "b"]
+    assert sandbox.command(Inside(["a", "b"], places.ws)) == ["a", "b"]
 
 
 def test_none_to_be_had_is_told_with_the_reasons() -> None:

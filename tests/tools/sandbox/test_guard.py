@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from claw.tools.sandbox.base import Inside
+from tests.support.processes import gone_within
 from tests.tools.sandbox.conftest import OpenBox, Places, SandboxedToolbox
 
 HOOK = "#!/bin/sh\necho mine\n"
@@ -163,6 +166,38 @@ def test_what_a_command_has_left_running_is_watched_too(
     assert ".envrc" not in confined.text("bash", command="true")
 
 
+@pytest.mark.parametrize("imitates", [True, False], ids=["the sandbox", "nothing"])
+def test_it_is_watched_whatever_it_calls_itself(
+    confined: SandboxedToolbox, places: Places, imitates: bool
+) -> None:
+    """A command line is what its owner says it is: this one says that it is the sandbox."""
+    inside = Inside(["true"], places.ws)
+    words = confined.sandbox.in_front or " ".join(confined.sandbox.command(inside)[:4])
+    name = words if imitates else "innocent"
+    evil = "read < go; echo evil > .envrc; : > go; exec sleep 400.42"  # no process besides
+    command = f"mkfifo go; (exec -a {shlex.quote(name)} bash -c {shlex.quote(evil)}) > /dev/null &"
+    confined.text("bash", command=command)
+    (places.ws / "go").write_text("")
+    (places.ws / "go").read_text()  # it has written
+    assert "\n.envrc was made" in confined.text("bash", command="true")
+    assert not (places.ws / ".envrc").exists()
+    confined.close()
+    assert gone_within(0.5, "400.42")
+
+
+def test_without_the_environment_of_claw_it_is_watched_under_bubblewrap(
+    open_box: OpenBox, places: Places
+) -> None:
+    """The first process of its own is the sandbox's, and lives as long as any of them."""
+    box = open_box("bubblewrap")
+    evil = "cat go; echo evil > .envrc; : > go"
+    box.text("bash", command=f"mkfifo go; env -i setsid bash -c {shlex.quote(evil)} > /dev/null &")
+    (places.ws / "go").write_text("")
+    (places.ws / "go").read_text()
+    assert "\n.envrc was made" in box.text("bash", command="true")
+    assert not (places.ws / ".envrc").exists()
+
+
 def test_the_end_of_the_session_looks_a_last_time(
     confined: SandboxedToolbox, places: Places, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -217,6 +252,9 @@ def test_a_flood_of_files_hides_nothing(open_box: OpenBox, repository: Path) -> 
 def test_a_name_breaks_no_line(confined: SandboxedToolbox, places: Places) -> None:
     command = "mkdir -p .git/hooks; printf x > $'.git/hooks/a\\n\\xffb'"
     (places.ws / ".git" / "hooks").mkdir(parents=True)
-    lines = confined.text("bash", command=command).splitlines()
-    if confined.sandbox.name == "landlock":  # bubblewrap holds a folder that is there
-        assert lines[1].startswith(".git/hooks/a\ufffd\ufffdb was made by the command")
+    lines = confined.call("bash", command=command).content.splitlines()
+    if confined.sandbox.name == "bubblewrap":  # which holds a folder that is there
+        assert lines[0].startswith("exit code 1")
+        assert os.listdir(places.ws / ".git" / "hooks") == []
+    else:
+        assert lines[1].startswith(".git/hooks/a\\n\\xffb was made by the command")

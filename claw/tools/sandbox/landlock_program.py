@@ -60,7 +60,7 @@ def main() -> None:
     end = sys.argv.index("--")
     writable, command = sys.argv[3:end], sys.argv[end + 1 :]
     try:
-        refuse(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+        checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
         for capability in range(LAST_CAPABILITY + 1):
             if capability not in KEPT_CAPABILITIES:
                 libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # nobody but root may or must
@@ -83,7 +83,7 @@ def main() -> None:
 
 def restrict_files(writable: list[str], *, net: bool) -> int:
     """Applies the ruleset to this process; the ABI of the kernel's Landlock."""
-    abi = refuse(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1), "not in this kernel")
+    abi = checked(libc.syscall(CREATE_RULESET, None, ctypes.c_size_t(0), 1), "not in this kernel")
     rights = WRITE_FILE | OF_FOLDERS
     rights |= REFER if abi >= 2 else 0
     rights |= TRUNCATE if abi >= 3 else 0
@@ -93,12 +93,12 @@ def restrict_files(writable: list[str], *, net: bool) -> int:
     if abi >= 6:
         fields.append(SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS)
     attributes = struct.pack(f"={len(fields)}Q", *fields)
-    ruleset = refuse(
+    ruleset = checked(
         libc.syscall(CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0), "ruleset"
     )
     for path in (*writable, *DEVICE_FILES):
         allow_writes(ruleset, path, rights)
-    refuse(libc.syscall(RESTRICT_SELF, ruleset, 0), "restrict_self")
+    checked(libc.syscall(RESTRICT_SELF, ruleset, 0), "restrict_self")
     os.close(ruleset)
     return abi
 
@@ -112,7 +112,7 @@ def allow_writes(ruleset: int, path: str, rights: int) -> None:
     if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
         rights &= WRITE_FILE | TRUNCATE
     rule = struct.pack("=Qi", rights, descriptor)
-    refuse(libc.syscall(ADD_RULE, ruleset, 1, rule, 0), path)
+    checked(libc.syscall(ADD_RULE, ruleset, 1, rule, 0), path)
     os.close(descriptor)
 
 
@@ -126,7 +126,7 @@ def restrict_sockets(*, net: bool) -> bool:
     # struct sock_fprog: the count, and the address of the instructions.
     buffer = ctypes.create_string_buffer(code, len(code))
     fprog = struct.pack("@HP", len(program), ctypes.addressof(buffer))
-    refuse(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, fprog, 0, 0), "seccomp")
+    checked(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, fprog, 0, 0), "seccomp")
     return True
 
 
@@ -160,7 +160,7 @@ def environment() -> dict[bytes, bytes]:
         return {name: value for name, _, value in entries}
 
 
-def refuse(result: int, what: str) -> int:
+def checked(result: int, what: str) -> int:
     """What a call gave, or OSError where that is -1."""
     if result == -1:
         number = ctypes.get_errno()

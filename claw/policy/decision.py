@@ -1,4 +1,5 @@
-"""The decision about a call: one pure function of the call and the settings."""
+"""The decision about a call: one function of the call and the settings, pure but for the time
+limit of reading a command line (grammar.py)."""
 
 from __future__ import annotations
 
@@ -7,19 +8,23 @@ import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from claw.policy.command_line import PLAIN, CommandLine, Words, parse
+from claw.policy.command_line import CommandLine, parse
 from claw.policy.handover import base_name, without_timeout
 from claw.policy.read_only import is_outside, read_only
 from claw.policy.rules import Match, allows, denied_by
 from claw.policy.verdict import (
     ALLOWED,
     Answer,
+    Grant,
     Kind,
     PolicySettings,
     Request,
     Rule,
     Verdict,
 )
+from claw.policy.words import PLAIN, Words
+
+NOTHING_IS_ASKED = "and with approvals set to none nothing is asked"
 
 
 def judge(request: Request, settings: PolicySettings) -> Verdict:
@@ -38,9 +43,11 @@ def judge(request: Request, settings: PolicySettings) -> Verdict:
         return _only_reads(request, line, settings)
     if request.protected:
         return Verdict(Answer.ASK, request.protected)
-    granted = (request.name, request.command_line) in settings.granted
+    granted = Grant(request.name, request.command_line) in settings.granted
     if denied is Match.MAYBE and not granted:
-        return Verdict(Answer.ASK, f"the rule deny = [{words}] may be about it")
+        grantable = settings.mode == "all" or not request.caution
+        reason = f"the rule deny = [{words}] may be about it"
+        return Verdict(Answer.ASK, reason, grantable=grantable)
     if settings.mode == "all":
         return ALLOWED
     if request.caution:
@@ -48,6 +55,12 @@ def judge(request: Request, settings: PolicySettings) -> Verdict:
     if granted:
         return ALLOWED
     return _command(line, settings) if is_command else _tool(request, settings)
+
+
+def leads_out(path: str, real: str, settings: PolicySettings) -> Verdict:
+    """The verdict about a command that would pass, had one of its `reads` not been found to lead
+    out of the workspace."""
+    return _reads_out(f"{path} leads out of the workspace, to {real}", settings)
 
 
 def _denied(request: Request, line: CommandLine, settings: PolicySettings) -> tuple[Match, Rule]:
@@ -67,43 +80,53 @@ def _not_only_reading(line: CommandLine, settings: PolicySettings) -> str:
 
 
 def _only_reads(request: Request, line: CommandLine, settings: PolicySettings) -> Verdict:
+    """What planning and mode `none` leave. The claw command then offers no tool that runs commands;
+    another host of this policy may, and those that only read pass."""
     verdict = ALLOWED
     reads = request.kind is Kind.READ
     if request.kind is Kind.COMMAND:
         verdict = _command(line, replace(settings, allow=(), contained=False))
         reads = verdict.answer is Answer.ALLOW
-    warning = request.protected or request.caution
-    if reads and not warning:
-        return verdict
-    if reads and settings.planning:
-        return Verdict(Answer.ASK, warning)
+    if reads:
+        warning = request.protected or request.caution
+        return _reads_out(warning, settings) if warning else verdict
     if settings.planning:
         return Verdict(Answer.DENY, "a plan is being made: only reading until the user says go")
-    why = warning if reads else "it does more than read"
-    return Verdict(Answer.DENY, f"{why}, and with approvals set to none nothing is asked")
+    return Verdict(Answer.DENY, f"it does more than read, {NOTHING_IS_ASKED}")
+
+
+def _reads_out(reason: str, settings: PolicySettings) -> Verdict:
+    """About reading that isn't simply reading in the workspace."""
+    if settings.mode == "none":
+        return Verdict(Answer.DENY, f"{reason}, {NOTHING_IS_ASKED}")
+    return Verdict(Answer.ASK, reason, grantable=not settings.planning)
 
 
 def _tool(request: Request, settings: PolicySettings) -> Verdict:
     if request.kind is Kind.READ or (request.name,) in settings.allow:
         return ALLOWED
-    if request.kind is Kind.EDIT:
-        if settings.mode == "edits":
-            return ALLOWED
-        return Verdict(Answer.ASK, "it changes a file", _setting([(request.name,)]))
-    return Verdict(Answer.ASK, f"{request.name} may change something", _setting([(request.name,)]))
+    if request.kind is Kind.EDIT and settings.mode == "edits":
+        return ALLOWED
+    changes_files = request.kind is Kind.EDIT
+    why = "it changes a file" if changes_files else f"{request.name} may change something"
+    return _asked(why, _remedy([(request.name,)]))
 
 
 def _command(line: CommandLine, settings: PolicySettings) -> Verdict:
     if settings.contained and settings.mode == "edits":
         return ALLOWED
     if line.doubt:
-        return Verdict(Answer.ASK, line.doubt)
+        return _asked(line.doubt)
     problems, reads = _look_at(line.commands, settings)
     if not problems:
         return Verdict(Answer.ALLOW, reads=reads)
     rules = [words for words, _ in problems]
     enough = not _look_at(line.commands, replace(settings, allow=(*settings.allow, *rules)))[0]
-    return Verdict(Answer.ASK, problems[0][1], _setting(rules) if enough else "")
+    return _asked(problems[0][1], _remedy(rules) if enough else "")
+
+
+def _asked(reason: str, remedy: str = "") -> Verdict:
+    return Verdict(Answer.ASK, reason, remedy, grantable=True)
 
 
 def _look_at(
@@ -140,7 +163,7 @@ def _is_allowed(words: Words, rules: Iterable[Rule], *, moved: bool) -> bool:
     return any(allows(rule, words) or allows(rule, inner) for rule in rules)
 
 
-def _setting(rules: Sequence[Words]) -> str:
+def _remedy(rules: Sequence[Words]) -> str:
     """The line of the settings file that holds these rules; "" where one can't be written."""
     if any("'" in word and set(word) & set('"$`\\') for words in rules for word in words):
         return ""  # quotes that are plain can't hold it

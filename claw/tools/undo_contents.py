@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from claw.tools.atomic import NEW_FILE, write_all
-from claw.tools.seen import digest_of
+from claw.tools.atomic import write_all
+from claw.tools.digest import digest_of
+from claw.tools.open_flags import NEW_FILE
+from claw.tools.temp_folder import TempFolder
 from claw.values import frozen
 
-LARGEST_IN_MEMORY = 64_000
-MOST_IN_MEMORY = 8_000_000
+LARGEST_HELD = 64_000
+MOST_HELD = 8_000_000
 
 
 @frozen
@@ -26,7 +26,7 @@ class Kept:
 
 
 class KeptContents:
-    """The contents, and the folder of their files: made when first needed, gone with `close()`.
+    """The contents, and the folder of their files, which goes with `close()`.
 
     For one thread at a time.
     """
@@ -35,11 +35,11 @@ class KeptContents:
         self.size = 0
         self._in_memory = 0
         self._count = 0
-        self._folder: Path | None = None
+        self._folder = TempFolder("undo")
 
     def keep(self, data: bytes) -> Kept:
         """OSError when there is no place for it."""
-        in_memory = len(data) <= LARGEST_IN_MEMORY and len(data) + self._in_memory <= MOST_IN_MEMORY
+        in_memory = len(data) <= LARGEST_HELD and len(data) + self._in_memory <= MOST_HELD
         held = data if in_memory else self._written(data)
         self._in_memory += len(data) * in_memory
         self.size += len(data)
@@ -61,15 +61,11 @@ class KeptContents:
                 kept.held.unlink()
 
     def close(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        self._folder.close()
 
     def _written(self, data: bytes) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="claw-undo-"))  # 0700
         self._count += 1
-        path = self._folder / str(self._count)
+        path = self._folder.path() / str(self._count)
         descriptor = os.open(path, NEW_FILE, 0o600)
         try:
             try:

@@ -16,7 +16,8 @@ from claw.tools.sandbox.entries import (
     put_back,
     survey,
 )
-from claw.tools.sandbox.guarded import GuardedPath
+from claw.tools.sandbox.guarded_paths import GuardedPath
+from claw.tools.words import one_line
 from claw.values import frozen
 
 # What `git init`, `git clone` and `git config user.name` write, and nothing that names a program.
@@ -86,36 +87,31 @@ def _settle(guarded: GuardedPath, baseline: Baseline) -> Iterator[str]:
     root, before = guarded.root, baseline.entries
     link = first_link(root, guarded.name)
     if link and link != baseline.barred:  # the names below it would lead elsewhere
-        yield _told(root, link, None)
+        yield _set_right(root, link, None)
     now = _survey(guarded, before)
     if len(now) >= MOST_ENTRIES > len(before):  # a flood, with who knows what behind it
-        yield _told(root, guarded.name, before.get(guarded.name))
+        yield _set_right(root, guarded.name, before.get(guarded.name))
     for name in sorted(before.keys() | now.keys()):  # a folder comes before what is in it
         old, new = before.get(name), look(root, name, before)  # it may have moved with its folder
         if old is not None and new is not None and new.is_like(old):
             continue
         if new is not None and (old is not None or not _harmless(guarded, name, new, now)):
-            yield _told(root, name, old)
+            yield _set_right(root, name, old)
         elif new is None and old is not None and _put_back(root, name, old):
-            yield f"{_shown(name)} was removed by the command and has been put back"
+            yield f"{one_line(name)} was removed by the command and has been put back"
 
 
-def _told(root: Path, name: str, old: Entry | None) -> str:
+def _set_right(root: Path, name: str, old: Entry | None) -> str:
     """Moves aside what a command has put at a name, puts the old back, and says so."""
-    did = f"{_shown(name)} was {'made' if old is None else 'changed'} by the command"
+    did = f"{one_line(name)} was {'made' if old is None else 'changed'} by the command"
     try:
-        aside = _shown(move_aside(root, name))
+        aside = one_line(move_aside(root, name))
     except OSError as error:
         return f"{did} and can't be moved aside: {error.strerror}"
     if old is None:
         return f"{did} and has been moved aside, to {aside}"
     back = "the old one is back" if _put_back(root, name, old) else "the old one can't be put back"
     return f"{did}: {back}, the new one is {aside}"
-
-
-def _shown(name: str) -> str:
-    """A name that a command has chosen, fit for a line of text."""
-    return "".join(each if each.isprintable() else "\ufffd" for each in name)
 
 
 def _put_back(root: Path, name: str, entry: Entry) -> bool:

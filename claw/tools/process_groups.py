@@ -7,9 +7,10 @@ import signal
 from contextlib import suppress
 from itertools import count
 from threading import RLock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from claw.tools import sweep
+from claw.tools.state import kept_in
 
 if TYPE_CHECKING:
     import subprocess
@@ -65,8 +66,6 @@ class LiveGroups:
         sweep.end(self._mark, grace_s=END_GRACE_S)
 
 
-def groups_in(state: dict[str, object]) -> LiveGroups:
+def groups_in(state: dict[str, Any]) -> LiveGroups:
     """The LiveGroups of a tool family's state, made when first asked for."""
-    groups = state.setdefault("groups", LiveGroups())
-    assert isinstance(groups, LiveGroups)
-    return groups
+    return kept_in(state, "groups", LiveGroups, LiveGroups)
