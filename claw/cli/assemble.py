@@ -3,147 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from claw.approval import Approver
 from claw.cancel import CancelToken
 from claw.cli.config import UserConfig, read_config
-from claw.cli.failures import tell
+from claw.cli.instructions import read_instructions
 from claw.cli.keys import fetch_key
 from claw.cli.logs import set_up_logs
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
-from claw.cli.places import Places, find_places, read_plain, user_path
+from claw.cli.places import find_places, read_plain, user_path
 from claw.cli.planning import reading_tools
-from claw.cli.project import project_instructions, with_project_settings
+from claw.cli.project import with_project_settings
 from claw.cli.settings import Flags, Settings, need_model, resolve
+from claw.cli.skills import find_skills
 from claw.cli.system_prompt import system_prompt
 from claw.cli.trust import TrustedFolders, settle_trust
 from claw.cli.user_tools import load_tools
-from claw.engine import Engine
+from claw.cli.workbench import Answering, Workbench
 from claw.engine.budget import check_budget
+from claw.engine.task import task_tool
 from claw.errors import ConfigError
-from claw.events import RunResult
-from claw.policy import PolicySettings
-from claw.providers.fallback import Choice, FallbackProvider
-from claw.providers.http_provider import HTTPProvider
 from claw.providers.presets import KEY_VARIABLES
-from claw.providers.windows import context_window
-from claw.reporter import Reporter
 from claw.session import Session
 from claw.store import SessionStore
 from claw.tools import coding_tools
 from claw.tools.ask_user import AskUser, ask_user_tool
 from claw.tools.base import Tool, ToolRegistry
-from claw.tools.process_groups import groups_in
-from claw.tools.sandbox import NoSandbox, Sandbox, find_sandbox
-from claw.tools.state import SHELL_FAMILY
-from claw.values import frozen
+from claw.tools.sandbox import Sandbox, find_sandbox
+from claw.tools.skill import Skill
 
 if TYPE_CHECKING:
-    from claw.tape import Recorder, TapeProvider
-
-Answering: TypeAlias = "HTTPProvider | FallbackProvider | TapeProvider"
+    from claw.tape import Recorder
 
 SYSTEM_FILE_BYTES = 200_000
-
-
-@frozen
-class Workbench:
-    """Everything a turn needs, put together once. Close it when the work is done.
-
-    env: what tools get to see, once the engine has taken more keys out. notices: lines to tell the
-    user at the start. key: what the requests to the chosen server carry, if anything.
-    """
-
-    settings: Settings
-    places: Places
-    provider: Answering
-    tools: tuple[Tool, ...]
-    system: str
-    env: Mapping[str, str] = field(repr=False)
-    notices: tuple[str, ...] = ()
-    key: str | None = field(default=None, repr=False)
-    fallbacks: tuple[Choice, ...] = ()
-    sandbox: Sandbox = field(default_factory=NoSandbox)
-    session: Session = field(default_factory=Session)
-    store: SessionStore | None = None
-    recorder: Recorder | None = None
-
-    def run(self, engine: Engine, prompt: str, cancel: CancelToken) -> RunResult:
-        """`engine.run` in the bench's session, on the tape where one is recorded."""
-        if self.recorder is None:
-            return engine.run(self.session, prompt, cancel=cancel)
-        return self.recorder.run(engine, self.session, prompt, cancel=cancel)
-
-    def new_engine(
-        self, approver: Approver, reporter: Reporter, on_repeat: Approver | None = None
-    ) -> Engine:
-        """An engine on this bench."""
-        settings = self.settings
-        return Engine(
-            self.provider,
-            tools=self.tools,
-            approver=approver,
-            on_repeat=on_repeat,
-            reporter=reporter,
-            system=self.system,
-            cwd=settings.cwd,
-            env=self.env,
-            max_steps=settings.max_steps,
-            max_tokens=settings.max_output_tokens,
-            context_window=context_window(settings.preset, settings.model),
-            price=settings.prices,
-            budget=settings.budget,
-        )
-
-    @property
-    def policy(self) -> PolicySettings:
-        """What approvers judge by at the start of a session."""
-        settings = self.settings
-        return PolicySettings(
-            mode=settings.approve,
-            allow=settings.allow,
-            deny=settings.deny,
-            contained=self.sandbox.full,
-            folders=tuple(str(folder) for folder in (settings.cwd, *settings.add_dirs)),
-        )
-
-    def new_token(self) -> CancelToken:
-        """A token for one turn, with the time limit that the settings give it."""
-        return CancelToken(timeout=self.settings.timeout)
-
-    def with_model(self, name: str) -> Workbench:
-        """The same bench with another model of the same server; the fallbacks stay."""
-        settings = replace(self.settings, model=name)
-        check_budget(settings.budget, settings.prices)
-        if not isinstance(self.provider, HTTPProvider | FallbackProvider):
-            return replace(self, settings=settings)  # a tape answers, whatever the model's name
-        asked = provider_for(settings.server, self.key, settings.effort)
-        provider = with_fallbacks(settings.server, asked, self.fallbacks)
-        return replace(self, settings=settings, provider=provider)
-
-    def with_session(self, session: Session) -> Workbench:
-        """The same bench with another session; this one's is closed."""
-        self.session.close()
-        return replace(self, session=session)
-
-    def kill_commands(self) -> None:
-        """KILL to every command of the session that still runs. From any thread; doesn't block."""
-        groups_in(self.session.state(SHELL_FAMILY)).kill_all()
-
-    def close(self) -> None:
-        """Ends what the session's tools left running, and lets go of the connections."""
-        with closing(self.provider):
-            self.session.close()
-        for line in self.session.take_notices():
-            tell(line)
-        if self.recorder is not None:
-            self.recorder.close()
-            if failure := self.recorder.take_failure():
-                tell(failure)
 
 
 def assemble(
@@ -169,7 +62,8 @@ def assemble(
         tape = opened(flags.replay)
         flags, environ, config = without_server(tape, flags, environ, config)
     settings = resolve(flags, environ, config)
-    trusted, notices = settle_trust(settings.cwd, TrustedFolders(places.trust_file), ask)
+    folders = TrustedFolders(places.trust_file)
+    trusted, notices = settle_trust(settings.cwd, folders, ask)
     if trusted:
         config = with_project_settings(config, settings.cwd)
         settings = resolve(flags, environ, config)
@@ -196,13 +90,16 @@ def assemble(
         own_folders=own_folders,
         environ=environ,
     )
+    skills = find_skills(places.config, settings.cwd if trusted else None)
+    instructions = read_instructions(
+        settings.cwd, places.config, trusted=trusted, answer=folders.answer
+    )
     if tape is None:
-        tools = _tools(settings, sandbox, own_folders, ask_user)
+        tools = _tools(settings, sandbox, own_folders, ask_user, skills.offered)
     else:
         from claw.tape import tape_tools
 
         tools = tuple(tape_tools(tape))
-    instructions, more = project_instructions(settings.cwd) if trusted else ("", [])
     return Workbench(
         settings=settings,
         places=places,
@@ -213,10 +110,10 @@ def assemble(
             tools,
             add_dirs=settings.add_dirs,
             base=_system_file(settings.system_file),
-            instructions=instructions,
+            sections=(instructions.section(), skills.section()),
         ),
         env=_without_own_keys(environ, config),
-        notices=(*config.warnings, *notices, *more),
+        notices=(*config.warnings, *notices, *instructions.notices, *skills.notices),
         key=key,
         fallbacks=fallbacks,
         sandbox=sandbox,
@@ -257,12 +154,17 @@ def _tools(
     sandbox: Sandbox,
     own_folders: tuple[Path, ...],
     ask_user: AskUser | None,
+    skills: Sequence[Skill],
 ) -> tuple[Tool, ...]:
     """What the model is offered: in mode `none` the reading tools alone."""
     built_in = coding_tools(
-        settings.cwd, add_dirs=settings.add_dirs, sandbox=sandbox, protected=own_folders
+        settings.cwd,
+        add_dirs=settings.add_dirs,
+        sandbox=sandbox,
+        protected=own_folders,
+        skills=skills,
     )
-    tools = [*built_in, ask_user_tool(ask_user), *load_tools(settings.tools)]
+    tools = [*built_in, ask_user_tool(ask_user), task_tool(), *load_tools(settings.tools)]
     wanted = reading_tools(tools) if settings.approve == "none" else tools
     return tuple(ToolRegistry(wanted))
 

@@ -1,4 +1,4 @@
-"""What a trusted folder may say: AGENTS.md to the model, and a few settings to claw."""
+"""What a trusted folder may set for claw: a few settings, and never what is started."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from claw.cli.config import UserConfig, read_config
-from claw.cli.places import open_plain
 
 INSTRUCTIONS = "AGENTS.md"
 INSTRUCTIONS_BYTES = 32_000
 SETTINGS = ".claw/config.toml"
+SKILLS = ".claw/skills"
 # What a folder may set. Never the server, the key, approvals, the sandbox, or what is started.
 MAY_SET = ("model", "effort", "max_steps", "timeout")
 
@@ -35,24 +35,6 @@ def with_project_settings(config: UserConfig, folder: Path) -> UserConfig:
         only = "only your own config.toml can set them"
         warnings.append(f"{SETTINGS} of this folder: {', '.join(ignored)} ignored; {only}")
     return replace(config, **chosen, warnings=tuple(warnings))
-
-
-def project_instructions(folder: Path) -> tuple[str, list[str]]:
-    """(the text of the folder's AGENTS.md, lines to tell). Only for a trusted folder."""
-    file = folder / INSTRUCTIONS
-    try:
-        if not _is_own(file, folder):
-            return "", [f"{INSTRUCTIONS} is not read: it links to a place outside of the folder"]
-        with open_plain(file) as stream:
-            data = stream.read(INSTRUCTIONS_BYTES + 1)
-    except FileNotFoundError:
-        return "", []
-    except OSError as error:
-        return "", [f"{INSTRUCTIONS} is not read: {error.strerror}"]
-    text = data[:INSTRUCTIONS_BYTES].decode("utf-8", "ignore").strip()
-    if len(data) > INSTRUCTIONS_BYTES:
-        return text, [f"{INSTRUCTIONS} is over 32 kB: only its beginning is used"]
-    return text, []
 
 
 def _is_own(file: Path, folder: Path) -> bool:

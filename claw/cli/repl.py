@@ -5,22 +5,25 @@ from __future__ import annotations
 import sys
 import termios
 import time
+from functools import partial
 
 from claw.cancel import CancelToken
 from claw.cli import failures
 from claw.cli.ask import Asker
-from claw.cli.assemble import Workbench
 from claw.cli.interrupts import ENDING, EXIT_CTRL_C, EXIT_HANG_UP, ended_by_signals
 from claw.cli.planning import planning_prompt
 from claw.cli.prompt import best_prompt, continued
 from claw.cli.reporting import reporter_for
 from claw.cli.rich_terminal import painter_for
-from claw.cli.slash import State, is_command, run_command
+from claw.cli.sitting import Sitting, Work
+from claw.cli.slash import is_command, run_command
 from claw.cli.steering import Steering
 from claw.cli.terminal import CTRL_C, Terminal
 from claw.cli.turn import turn
 from claw.cli.visible import shown
+from claw.cli.workbench import Workbench
 from claw.errors import ConfigError
+from claw.events import RunResult
 from claw.tools.state import FILES_FAMILY
 from claw.tools.undo import undo_in
 
@@ -71,23 +74,22 @@ class Repl:
         )
         engine = bench.new_engine(asker, reporter, on_repeat=asker.about_repeat)
         engine.steering = self._steering = Steering(terminal, reporter)
-        self._state = State(bench, engine, _say, asker)
+        self._sitting = Sitting(bench, engine, _say, asker)
         self._given_back = ""
         self._interrupted_at = 0.0
 
     def run(self) -> int:
         """The loop. SystemExit for TERM and HUP."""
         self._greet()
-        while not self._state.over:
+        while not self._sitting.over:
             try:
                 self._terminal.hold()  # whatever a tool did to it
                 line = continued(self._line)
                 self._interrupted_at = 0.0
                 if is_command(line):
-                    run_command(self._state, line)
-                    line, self._state.prompt = self._state.prompt, ""
+                    line = self._command(line)
                 if line.strip():
-                    self._turn(line)
+                    self._turn(partial(self._ask, line))
             except EOFError:
                 break
             except KeyboardInterrupt:
@@ -97,13 +99,24 @@ class Repl:
                 failures.tell(error.message)
         return 0
 
+    def _command(self, line: str) -> str:
+        """Runs a slash command, and what it leaves to do; returns what it asks the model."""
+        sitting = self._sitting
+        run_command(sitting, line)
+        prompt, sitting.prompt = sitting.prompt, ""
+        work, sitting.work = sitting.work, None
+        self._given_back, sitting.given_back = self._given_back + sitting.given_back, ""
+        if work is not None:
+            self._turn(work)
+        return prompt
+
     def _greet(self) -> None:
-        settings = self._state.bench.settings
-        for line in self._state.bench.notices:
+        settings = self._sitting.bench.settings
+        for line in self._sitting.bench.notices:
             failures.tell(line)
         if not settings.quiet:
             _say(f"claw with {settings.model} in {settings.cwd}. /help says more.")
-            _say(self._state.bench.sandbox.about())
+            _say(self._sitting.bench.sandbox.about())
 
     def _line(self, prompt: str) -> str:
         """What was typed ahead counts as typed: whole lines are entered, the rest is shown, behind
@@ -118,14 +131,14 @@ class Repl:
             raise KeyboardInterrupt
         return typed
 
-    def _turn(self, prompt: str) -> None:
-        bench = self._state.bench
+    def _turn(self, work: Work) -> None:
+        bench = self._sitting.bench
         token = bench.new_token()
         try:
             with turn(token, self._terminal, kill=bench.kill_commands) as ending:
                 if self._terminal.take_ctrl_c():  # typed before it could be a signal
                     token.cancel("interrupt")
-                self._run(prompt, token)
+                self._do(work, token)
         except KeyboardInterrupt:
             _say("\n[left at once: what was going on may end a moment later]")
             return
@@ -135,16 +148,22 @@ class Repl:
         if ending.signal in ENDING:
             raise SystemExit(ending.exit_code)
 
-    def _run(self, prompt: str, token: CancelToken) -> None:
-        """A failure is a line, and not the end of the conversation."""
-        state = self._state
-        undo_in(state.bench.session.state(FILES_FAMILY)).new_turn()
-        if state.planning:
+    def _ask(self, prompt: str, token: CancelToken) -> RunResult:
+        """One prompt to its end. It can be taken back as a whole."""
+        sitting = self._sitting
+        log = undo_in(sitting.bench.session.state(FILES_FAMILY))
+        log.new_turn()
+        if sitting.planning:
             prompt = planning_prompt(prompt)
+        sitting.asked.append((log.turn, prompt))
+        return sitting.bench.run(sitting.engine, prompt, token)
+
+    def _do(self, work: Work, token: CancelToken) -> None:
+        """A failure is a line, and not the end of the conversation."""
         try:
-            state.bench.run(state.engine, prompt, token)
+            work(token)
         except Exception as error:
-            if state.bench.settings.verbose:
+            if self._sitting.bench.settings.verbose:
                 failures.show_traceback()
             failures.tell(failures.as_claw_error(error).message)
 

@@ -11,7 +11,7 @@ from contextlib import closing, nullcontext, suppress
 from claw.approval import Approver
 from claw.cancel import CancelToken
 from claw.cli import failures
-from claw.cli.assemble import Workbench, assemble
+from claw.cli.assemble import assemble
 from claw.cli.nobody_to_ask import NobodyToAsk
 from claw.cli.output import Output, StandardOutput, output_for
 from claw.cli.piped import context_of, read_to_end
@@ -21,6 +21,7 @@ from claw.cli.streams import cannot_write, take_output
 from claw.cli.terminal import Terminal
 from claw.cli.turn import turn
 from claw.cli.user_questions import UserQuestions
+from claw.cli.workbench import Workbench
 from claw.errors import AuthError, Cancelled, ClawError, ConfigError
 from claw.events import Notice, RunFinished, RunResult, RunStatus
 from claw.reporter import Reporter, Tee

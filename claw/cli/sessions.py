@@ -77,9 +77,11 @@ def remove_sessions(prefixes: Sequence[str], *, sure: bool = False) -> int:
     return 0
 
 
-def export_session(prefix: str, form: Form, to: str = "") -> int:
+def export_session(
+    prefix: str, form: Form, to: str = "", *, store: SessionStore | None = None
+) -> int:
     """Writes a conversation to standard output, or to a new file for the user's eyes only."""
-    pieces = user_sessions().export(prefix, form)
+    pieces = (store or user_sessions()).export(prefix, form)
     if not to:
         for piece in pieces:
             sys.stdout.write(piece.encode("utf-8", "replace").decode())

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from operator import attrgetter
 from shutil import get_terminal_size
 from typing import TypeAlias
 
-from claw.cli.ask import Asker
-from claw.cli.assemble import Workbench
 from claw.cli.columns import cut
 from claw.cli.planning import GO, set_planning
+from claw.cli.session_commands import export, fork, resume, undo
+from claw.cli.sitting import Sitting
 from claw.cli.usage_words import totals_words
 from claw.cli.visible import shown, visible
-from claw.engine import Engine
-from claw.tools.state import FILES_FAMILY
-from claw.tools.undo import undo_in
+from claw.engine import compact_now
 from claw.values import frozen
 
 KEYS_HELP = (
@@ -27,28 +24,12 @@ KEYS_HELP = (
 )
 
 
-@dataclass
-class State:
-    """What the commands look at and change."""
-
-    bench: Workbench
-    engine: Engine
-    say: Callable[[str], None]
-    asker: Asker
-    over: bool = False
-    prompt: str = ""  # what a command asks the model, right after it
-
-    @property
-    def planning(self) -> bool:
-        return self.asker.settings.planning
-
-
-Run: TypeAlias = Callable[[State, str], None]
+Run: TypeAlias = Callable[[Sitting, str], None]
 
 
 @frozen
 class SlashCommand:
-    """`run(state, argument)`: the argument is what stands behind the name."""
+    """`run(sitting, argument)`: the argument is what stands behind the name."""
 
     names: tuple[str, ...]
     about: str
@@ -62,84 +43,86 @@ def is_command(line: str) -> bool:
     return word.startswith("/") and "/" not in word[1:]
 
 
-def run_command(state: State, line: str) -> None:
+def run_command(sitting: Sitting, line: str) -> None:
     """Runs a slash command, or says that there is none of that name. May raise ConfigError."""
     name, _, argument = line.strip().partition(" ")
     command = next((each for each in COMMANDS if name in each.names), None)
     if command is None:
-        state.say(f"there is no command {shown(name)}; /help lists them")
+        sitting.say(f"there is no command {shown(name)}; /help lists them")
     else:
-        command.run(state, argument.strip())
+        command.run(sitting, argument.strip())
 
 
-def _help(state: State, argument: str) -> None:
+def _help(sitting: Sitting, argument: str) -> None:
     heads = [f"{', '.join(each.names)} {each.argument}".rstrip() for each in COMMANDS]
     width = max(map(len, heads))
     rows = [f"  {head:{width}}  {each.about}" for head, each in zip(heads, COMMANDS, strict=True)]
-    state.say("\n".join([*rows, "", KEYS_HELP]))
+    sitting.say("\n".join([*rows, "", KEYS_HELP]))
 
 
-def _clear(state: State, argument: str) -> None:
-    state.bench.session.clear()
-    state.say(
+def _clear(sitting: Sitting, argument: str) -> None:
+    sitting.bench.session.clear()
+    sitting.say(
         "the conversation is empty; what its commands left running is ended, and /undo and the "
         "plan of `todo` begin anew"
     )
 
 
-def _model(state: State, argument: str) -> None:
+def _model(sitting: Sitting, argument: str) -> None:
     if argument:
-        bench = state.bench.with_model(argument)
-        state.bench.provider.close()  # its idle connections
-        state.engine.provider, state.engine.price = bench.provider, bench.settings.prices
-        state.bench = bench
-    settings = state.bench.settings
-    state.say(f"{settings.model} ({settings.preset.name}, {settings.base_url})")
+        bench = sitting.bench.with_model(argument)
+        sitting.bench.provider.close()  # its idle connections
+        sitting.engine.provider, sitting.engine.price = bench.provider, bench.settings.prices
+        sitting.bench = bench
+    settings = sitting.bench.settings
+    sitting.say(f"{settings.model} ({settings.preset.name}, {settings.base_url})")
 
 
-def _tools(state: State, argument: str) -> None:
-    for tool in state.engine.tools:
+def _tools(sitting: Sitting, argument: str) -> None:
+    for tool in sitting.engine.tools:
         about = tool.description.partition("\n")[0]
-        state.say(cut(shown(f"  {tool.name:12} {about}"), get_terminal_size().columns))
+        sitting.say(cut(shown(f"  {tool.name:12} {about}"), get_terminal_size().columns))
 
 
-def _plan(state: State, argument: str) -> None:
-    set_planning(True, state.engine, state.asker, state.bench.tools)
-    state.say("planning: the model can read, and no more; /go lets it work")
-    state.prompt = argument
+def _plan(sitting: Sitting, argument: str) -> None:
+    set_planning(True, sitting.engine, sitting.asker, sitting.bench.tools)
+    sitting.say("planning: the model can read, and no more; /go lets it work")
+    sitting.prompt = argument
 
 
-def _go(state: State, argument: str) -> None:
-    if not state.planning:
-        state.say("there is no plan to go on with: /plan begins one")
+def _go(sitting: Sitting, argument: str) -> None:
+    if not sitting.planning:
+        sitting.say("there is no plan to go on with: /plan begins one")
         return
-    set_planning(False, state.engine, state.asker, state.bench.tools)
-    state.prompt = argument or GO
+    set_planning(False, sitting.engine, sitting.asker, sitting.bench.tools)
+    sitting.prompt = argument or GO
 
 
-def _undo(state: State, argument: str) -> None:
-    for line in undo_in(state.bench.session.state(FILES_FAMILY)).undo_turn():
-        state.say(shown(line))
+def _compact(sitting: Sitting, argument: str) -> None:
+    bench, engine = sitting.bench, sitting.engine
+    sitting.work = lambda token: compact_now(
+        engine, bench.session, argument, cancel=token, reporter=engine.reporter
+    )
 
 
-def _permissions(state: State, argument: str) -> None:
-    asker = state.asker
+def _permissions(sitting: Sitting, argument: str) -> None:
+    asker = sitting.asker
     grants = sorted(asker.settings.granted, key=attrgetter("tool", "command"))
     if argument.isdecimal() and 0 < int(argument) <= len(grants):
         asker.take_back(grants.pop(int(argument) - 1))
     elif argument:
-        state.say(f"there is no grant {shown(argument)}")
-    state.say(f"mode: {asker.settings.mode}. {state.bench.sandbox.about()}")
+        sitting.say(f"there is no grant {shown(argument)}")
+    sitting.say(f"mode: {asker.settings.mode}. {sitting.bench.sandbox.about()}")
     for number, grant in enumerate(grants, start=1):
-        state.say(f"  {number}  allowed for this session: {visible(grant.about())}")
+        sitting.say(f"  {number}  allowed for this session: {visible(grant.about())}")
 
 
-def _usage(state: State, argument: str) -> None:
-    state.say(totals_words(state.bench.session.totals))
+def _usage(sitting: Sitting, argument: str) -> None:
+    sitting.say(totals_words(sitting.bench.session.totals))
 
 
-def _leave(state: State, argument: str) -> None:
-    state.over = True
+def _leave(sitting: Sitting, argument: str) -> None:
+    sitting.over = True
 
 
 COMMANDS = (
@@ -149,7 +132,11 @@ COMMANDS = (
     SlashCommand(("/tools",), "what the model may call", _tools),
     SlashCommand(("/plan",), "let the model read and plan, and no more", _plan, "[PROMPT]"),
     SlashCommand(("/go",), "let it do what it planned", _go, "[PROMPT]"),
-    SlashCommand(("/undo",), "take back what the last turn wrote into files", _undo),
+    SlashCommand(("/undo",), "take back the last turn, and what it wrote into files", undo),
+    SlashCommand(("/compact",), "sum up the conversation so far", _compact, "[WORDS]"),
+    SlashCommand(("/resume",), "list sessions, or go on with one", resume, "[N|ID]"),
+    SlashCommand(("/fork",), "list your prompts, or go on from one in a new session", fork, "[N]"),
+    SlashCommand(("/export",), "show the conversation, or write it to a file", export, "[FILE]"),
     SlashCommand(("/permissions",), "what is allowed; with N: take that back", _permissions, "[N]"),
     SlashCommand(("/usage",), "tokens and money so far", _usage),
     SlashCommand(("/exit", "/quit"), "leave", _leave),

@@ -32,14 +32,6 @@ name what is left open. Answer a question directly."""
 
 NO_TOOLS = "none, so answer from what you are given"
 
-PROJECT = """\
-
-
-The user trusts this folder. These are the project's own instructions, from its AGENTS.md; the \
-user's words come first where they disagree:
-
-{instructions}"""
-
 
 def system_prompt(
     folder: Path,
@@ -47,17 +39,15 @@ def system_prompt(
     *,
     add_dirs: Sequence[Path] = (),
     base: str = "",
-    instructions: str = "",
+    sections: Sequence[str] = (),
 ) -> str:
     """The prompt for work in `folder`.
 
     add_dirs: further folders that the user opened. base: the user's own text in place of claw's.
-    instructions: the AGENTS.md of a trusted folder.
+    sections: what stands behind it as it is (instructions, skills).
     """
     names = ", ".join(tool.name for tool in tools) or NO_TOOLS
     prompt = base or BASE.format(folder=folder, tools=names)
     if add_dirs:
         prompt += f"\n\nThe user opened these folders to you too: {', '.join(map(str, add_dirs))}."
-    if instructions:
-        prompt += PROJECT.format(instructions=instructions)
-    return prompt
+    return prompt + "".join(sections)

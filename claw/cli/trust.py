@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from claw.cli.places import write_private
-from claw.cli.project import INSTRUCTIONS, SETTINGS
+from claw.cli.project import INSTRUCTIONS, SETTINGS, SKILLS
 from claw.errors import ConfigError
 
 
@@ -49,14 +49,14 @@ def settle_trust(
     if known is not None:
         return known, []
     if ask is None:
-        there = [name for name in (INSTRUCTIONS, SETTINGS) if (folder / name).exists()]
+        there = [name for name in (INSTRUCTIONS, SETTINGS, SKILLS) if (folder / name).exists()]
         words = "not read, since this folder isn't trusted yet; `claw` in a terminal asks once"
         return False, [f"{' and '.join(there)}: {words}"] if there else []
     # The name on a line of its own: however long it is, the question and its cue stay together.
     name = str(folder).replace("\n", "?")
     trusted = ask(
-        f"{name}\nDo you trust this folder? Its {INSTRUCTIONS} may then instruct the model, and "
-        f"its {SETTINGS} choose model, effort and limits."
+        f"{name}\nDo you trust this folder? Its {INSTRUCTIONS} and {SKILLS} may then instruct the "
+        f"model, and its {SETTINGS} choose model, effort and limits."
     )
     try:
         folders.remember(folder, trusted)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from claw.tools.base import Tool
     from claw.tools.sandbox import Sandbox
+    from claw.tools.skill import Skill
 
 
 def coding_tools(
@@ -17,12 +18,14 @@ def coding_tools(
     add_dirs: Iterable[str | Path] = (),
     sandbox: Sandbox | None = None,
     protected: Iterable[str | Path] = (),
+    skills: Sequence[Skill] = (),
 ) -> list[Tool]:
     """The built-in set, bound to the folder `cwd`: read_file, write_file, edit_file, list_files,
     search, bash, job, todo.
 
     add_dirs: further folders that count as inside. sandbox: what commands run in (none: they run
-    as they are). protected: folders of the host program that are never written unasked.
+    as they are). protected: folders of the host program that are never written unasked. skills:
+    what the `skill` tool, which is there only with some, may open.
     """
     # Late, because claw.tools.base is imported by everything and needs none of these.
     from claw.tools.edit import edit_file_tool
@@ -32,6 +35,7 @@ def coding_tools(
     from claw.tools.sandbox import NoSandbox
     from claw.tools.search import search_tool
     from claw.tools.shell import bash_tool
+    from claw.tools.skill import skill_tool
     from claw.tools.todo import todo_tool
     from claw.tools.workspace import Workspace
 
@@ -45,4 +49,5 @@ def coding_tools(
         bash_tool(workspace, sandbox or NoSandbox()),
         job_tool(),
         todo_tool(),
+        *([skill_tool(workspace, skills)] if skills else []),
     ]

@@ -50,6 +50,8 @@ class UndoLog:
     def __init__(self, most_kept: int = MOST_KEPT) -> None:
         self._most_kept = most_kept
         self._turns: list[dict[Path, Change]] = [{}]
+        self._numbers = [0]  # of these turns, among all
+        self._count = 0
         self._contents = KeptContents()
         self._let_go = False
         self._lock = Lock()
@@ -57,8 +59,23 @@ class UndoLog:
     def new_turn(self) -> None:
         """What is written from now on is undone by itself. A turn that wrote nothing counts not."""
         with self._lock:
+            self._count += 1
             if self._turns[-1]:
                 self._turns.append({})
+                self._numbers.append(0)
+            self._numbers[-1] = self._count
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn that is going on."""
+        return self._count
+
+    @property
+    def last_written(self) -> int | None:
+        """The number of the turn that `undo_turn` would undo; None where there is none."""
+        with self._lock:
+            pairs = zip(reversed(self._numbers), reversed(self._turns), strict=True)
+            return next((number for number, changes in pairs if changes), None)
 
     def record(
         self, place: Location, before: Content | None, after: bytes, made: Sequence[Path] = ()
@@ -85,6 +102,7 @@ class UndoLog:
         with self._lock:
             while len(self._turns) > 1 and not self._turns[-1]:
                 self._turns.pop()
+                self._numbers.pop()
             # The last first: a folder is empty again when the file it was made for goes.
             changes = reversed(list(self._turns[-1].values()))
             return [self._try(change) for change in changes] or [self._nothing()]
@@ -92,11 +110,12 @@ class UndoLog:
     def close(self) -> None:
         """Forgets everything."""
         with self._lock:
-            self._turns = [{}]
+            self._turns, self._numbers = [{}], [self._count]
             self._contents.close()
 
     def _keep(self, data: bytes) -> Kept | None:
         while self._contents.size + len(data) > self._most_kept and len(self._turns) > 1:
+            self._numbers.pop(0)
             for change in self._turns.pop(0).values():
                 self._drop(change)
             self._let_go = True

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from claw.cancel import CancelToken
-from claw.cli.assemble import Workbench
 from claw.cli.config import UserConfig
 from claw.cli.model_access import fallback_choices, provider_for, with_fallbacks
 from claw.cli.places import find_places
 from claw.cli.settings import Flags, resolve
+from claw.cli.workbench import Workbench
 from claw.providers import FallbackProvider
 from tests.support.command import Finished, Shell
 from tests.support.server import Server, Turn, close_at_once, model, reply, serve, status

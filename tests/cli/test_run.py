@@ -409,12 +409,6 @@ def test_an_unreachable_server(shell: Shell) -> None:
     assert f"127.0.0.1:{port}" in done.err
 
 
-@pytest.mark.parametrize("option", ["--resume"])
-def test_options_that_are_not_built_are_not_there(shell: Shell, option: str) -> None:
-    assert option not in shell.claw("--help").out + shell.claw("run", "--help").out
-    assert shell.claw("run", "Hi", option, "x").code == 2
-
-
 def test_a_traceback_only_when_asked_for(shell: Shell) -> None:
     given = ("run", "Hi", "--provider", "nobody")
     assert "Traceback" not in shell.claw(*given).err

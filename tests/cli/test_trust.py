@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from claw.cli.project import project_instructions
 from claw.cli.trust import TrustedFolders, settle_trust
 from claw.errors import ConfigError
 
@@ -73,34 +71,3 @@ def test_only_a_plain_true_trusts(tmp_path: Path) -> None:
     file = tmp_path / "trust.json"
     file.write_text(f'{{"{tmp_path}": "yes"}}')
     assert TrustedFolders(file).answer(tmp_path) is False
-
-
-def test_the_instructions_of_a_folder(tmp_path: Path) -> None:
-    assert project_instructions(tmp_path) == ("", [])
-    (tmp_path / "AGENTS.md").write_text("Run `make test`.\n")
-    assert project_instructions(tmp_path) == ("Run `make test`.", [])
-
-
-def test_long_instructions_are_cut_and_it_is_said(tmp_path: Path) -> None:
-    (tmp_path / "AGENTS.md").write_text("é" * 20_000)
-    text, [line] = project_instructions(tmp_path)
-    assert len(text.encode()) <= 32_000
-    assert "over 32 kB" in line
-
-
-def test_what_is_not_a_file_of_the_folder_is_not_read(tmp_path: Path) -> None:
-    secret, folder = tmp_path / "secret", tmp_path / "folder"
-    secret.write_text("secret")
-    folder.mkdir()
-    file = folder / "AGENTS.md"
-    file.symlink_to(secret)
-    text, [line] = project_instructions(folder)
-    assert (text, "outside" in line) == ("", True)
-    file.unlink()
-    os.mkfifo(file)
-    text, [line] = project_instructions(folder)
-    assert (text, "plain file" in line) == ("", True)
-    file.unlink()
-    file.mkdir()
-    text, [line] = project_instructions(folder)
-    assert text == ""
