@@ -164,7 +164,10 @@ def _tools(
         protected=own_folders,
         skills=skills,
     )
-    tools = [*built_in, ask_user_tool(ask_user), task_tool(), *load_tools(settings.tools)]
+    own = load_tools(settings.tools)
+    names = {tool.name for tool in own}  # they take the place of built-in ones
+    others = [*built_in, ask_user_tool(ask_user), task_tool()]
+    tools = [*(tool for tool in others if tool.name not in names), *own]
     wanted = reading_tools(tools) if settings.approve == "none" else tools
     return tuple(ToolRegistry(wanted))
 

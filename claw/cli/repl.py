@@ -111,12 +111,12 @@ class Repl:
         return prompt
 
     def _greet(self) -> None:
-        settings = self._sitting.bench.settings
-        for line in self._sitting.bench.notices:
+        bench, settings = self._sitting.bench, self._sitting.bench.settings
+        for line in (*bench.notices, *bench.session.take_notices()):
             failures.tell(line)
         if not settings.quiet:
             _say(f"claw with {settings.model} in {settings.cwd}. /help says more.")
-            _say(self._sitting.bench.sandbox.about())
+            _say(bench.sandbox.about())
 
     def _line(self, prompt: str) -> str:
         """What was typed ahead counts as typed: whole lines are entered, the rest is shown, behind

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from shutil import get_terminal_size
 
 from claw.cli.columns import cut
+from claw.cli.planning import planning_prompt
 from claw.cli.sessions import export_session
 from claw.cli.sitting import Sitting
 from claw.cli.visible import shown
+from claw.engine.summary import INTRODUCTION
 from claw.errors import ConfigError
 from claw.messages import Message
 from claw.session import Session
@@ -39,7 +41,7 @@ def undo(sitting: Sitting, argument: str) -> None:
     if start is None:
         sitting.say("there is no turn to take back")
         return
-    words = session.messages[start].text
+    words = _words(session.messages[start])
     session.rewind(start)
     sitting.say(f"no longer part of the conversation: {_first_words(words)}")
 
@@ -72,7 +74,7 @@ def fork(sitting: Sitting, argument: str) -> None:
     starts = _prompts(messages)
     if not argument:
         for number, start in enumerate(starts, start=1):
-            sitting.say(_cut(f"  {number:2}  {_first_words(messages[start].text)}"))
+            sitting.say(_cut(f"  {number:2}  {_first_words(_words(messages[start]))}"))
         sitting.say("/fork N goes on from there" if starts else "nothing was said yet")
         return
     if not (argument.isdecimal() and 0 < int(argument) <= len(starts)):
@@ -82,7 +84,7 @@ def fork(sitting: Sitting, argument: str) -> None:
     sitting.go_on_with(
         store.fork(sitting.bench.session, start) if store is not None else Session(before)
     )
-    sitting.given_back = messages[start].text
+    sitting.given_back = shown(_words(messages[start]))
     sitting.say(f"a new session with {len(before)} messages")
 
 
@@ -95,6 +97,8 @@ def export(sitting: Sitting, argument: str) -> None:
     session.save()
     form: Form = "json" if argument.endswith(".json") else "markdown"
     export_session(session.id, form, argument, store=store)
+    if argument:
+        sitting.say(f"written to {argument}")
 
 
 def _store(sitting: Sitting) -> SessionStore:
@@ -104,12 +108,18 @@ def _store(sitting: Sitting) -> SessionStore:
 
 
 def _prompts(messages: Sequence[Message]) -> list[int]:
-    """Where a turn begins: a user message that isn't what was said while tools ran."""
+    """Where the user said something, also in the middle of a turn: behind the results of one that
+    was interrupted a prompt looks the same. A summary's message isn't the user's."""
     return [
         index
         for index, message in enumerate(messages)
-        if message.role == "user" and (not index or messages[index - 1].role != "tool")
+        if message.role == "user" and not message.text.startswith(INTRODUCTION)
     ]
+
+
+def _words(message: Message) -> str:
+    """What the user typed for it."""
+    return message.text.removeprefix(planning_prompt(""))
 
 
 def _first_words(text: str) -> str:

@@ -83,8 +83,9 @@ def export_session(
     """Writes a conversation to standard output, or to a new file for the user's eyes only."""
     pieces = (store or user_sessions()).export(prefix, form)
     if not to:
+        fit = shown if sys.stdout.isatty() else str
         for piece in pieces:
-            sys.stdout.write(piece.encode("utf-8", "replace").decode())
+            sys.stdout.write(fit(piece.encode("utf-8", "replace").decode()))
         return 0
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:

@@ -72,7 +72,7 @@ def _rows(settings: Settings, mask: KeyMask) -> list[tuple[str, str, str]]:
         ("max_steps", str(settings.max_steps), ""),
         ("timeout", "none" if settings.timeout is None else f"{settings.timeout:g} s", ""),
         ("budget", str(settings.budget or "none"), ""),
-        *_price_rows(settings),
+        *_price_rows(settings, mask),
         *(("tool", mask(name), "config.toml") for name in settings.tools),
     ]
 
@@ -90,11 +90,11 @@ def _server_rows(settings: Settings, mask: KeyMask) -> list[tuple[str, str, str]
     ]
 
 
-def _price_rows(settings: Settings) -> list[tuple[str, str, str]]:
+def _price_rows(settings: Settings, mask: KeyMask) -> list[tuple[str, str, str]]:
     """What each model costs, by the table or by the user's own word."""
     rows = []
     for name, price in settings.prices.models:
         told = "not known" if price is None else f"${price.input:g} in, ${price.output:g} out"
         own = "config.toml" if name in settings.own_prices else ""
-        rows.append(("price", f"{name}: {told}", own))
+        rows.append(("price", mask(f"{name}: {told}"), own))
     return rows if settings.model else []

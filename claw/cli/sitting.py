@@ -42,7 +42,7 @@ class Sitting:
 
     def go_on_with(self, session: Session) -> None:
         """Another session takes the place of this one, which is closed."""
-        self.bench = self.bench.with_session(session)
+        before, self.bench = self.bench.session, self.bench.with_session(session)
         self.asked.clear()
-        for line in session.take_notices():
+        for line in (*before.take_notices(), *session.take_notices()):
             self.say(line)

@@ -62,6 +62,7 @@ def _help(sitting: Sitting, argument: str) -> None:
 
 def _clear(sitting: Sitting, argument: str) -> None:
     sitting.bench.session.clear()
+    sitting.asked.clear()
     sitting.say(
         "the conversation is empty; what its commands left running is ended, and /undo and the "
         "plan of `todo` begin anew"

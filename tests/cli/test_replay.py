@@ -160,4 +160,5 @@ def test_a_conversation_is_recorded_and_driven_from_its_tape(start: Start, home:
         terminal.wait_for(PROMPT)
         terminal.type("more\r")
         terminal.wait_for("the tape has 2 replies, and this is one more")
+        terminal.wait_for(PROMPT)
         leave(terminal)

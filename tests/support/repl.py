@@ -12,6 +12,7 @@ from tests.support.server import reply, stream
 from tests.support.wire import text, text_reply, tool_reply
 
 PROMPT = r"^claw>$"
+READY = r"^claw>(?! /)"  # a prompt in which something may stand, but no command
 USAGE = r"^\[\d steps?, .*\]$"
 CUE = r"^\[y/a/n/w\]$"
 FLAVOURS = ["extra", "plain"]
@@ -97,6 +98,24 @@ def stream_end() -> list[bytes]:
 
 Start = Callable[..., Any]
 """Starts claw in a terminal; see the fixture of that name."""
+
+
+def enter(terminal: Terminal, line: str, told: str = "") -> None:
+    """Enters a line at the prompt, on an empty screen; waits for what it tells, if anything."""
+    terminal.wait_for(READY)
+    terminal.wipe()
+    terminal.type(f"{line}\r")
+    if told:
+        terminal.wait_for(told)
+        terminal.wait_for(READY)
+
+
+def ask(terminal: Terminal, prompt: str, answer: str = "") -> None:
+    """One turn to its end, on an empty screen."""
+    enter(terminal, prompt)
+    terminal.wait_for(answer or f"^You said {prompt}$")
+    terminal.wait_for(USAGE)
+    terminal.wait_for(PROMPT)
 
 
 def leave(terminal: Terminal) -> None:
