@@ -92,7 +92,7 @@ def compact_by_hand(run: Run, asker: Asker, words: str = "") -> Generator[Batch,
     """
     request, window = asker.request_for(run), asker.context_window
     size = estimated_tokens(request)
-    old, recent = _parted(request.messages, size)
+    old, recent = _parted(request.messages, messages_tokens(request.messages))
     if not old:
         return False
     yield [Notice(f"compacting {len(old)} messages into a summary")]

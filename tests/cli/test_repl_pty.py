@@ -45,7 +45,9 @@ def test_a_terminal_that_cannot_move_its_cursor_gets_the_plain_prompt(
         terminal.wait_for(PROMPT)
         leave(terminal)
         assert "\x1b" not in terminal.transcript
-    histories = [file.name for file in home.glob("prompt_history*") if "remember me" in file.read_text()]
+    histories = [
+        file.name for file in home.glob("prompt_history*") if "remember me" in file.read_text()
+    ]
     assert histories == ["prompt_history_plain"]
 
 
