@@ -104,3 +104,14 @@ def test_what_is_not_a_file_of_the_folder_is_not_read(tmp_path: Path) -> None:
     file.mkdir()
     text, [line] = project_instructions(folder)
     assert text == ""
+
+
+@pytest.mark.parametrize("what", ["fifo", "deep"])
+def test_a_trust_file_that_is_something_else_is_one_line(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "trust.json"
+    if what == "fifo":
+        os.mkfifo(file)
+    else:
+        file.write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="delete it"):
+        TrustedFolders(file).answer(tmp_path)
