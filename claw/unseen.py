@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-# Of all that Python calls printable, these letters and variation selectors show nothing.
+# Of all that Python calls printable (which nothing is that Unicode hasn't assigned), these letters,
+# signs and variation selectors show nothing. The ranges that Unicode says to ignore are here as a
+# whole, so that it doesn't matter which version of it this Python knows.
 SHOWING_NOTHING = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
+    "\uffa0\ufff0-\ufffb\U00013441\U00013442\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
 )
 
 

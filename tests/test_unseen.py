@@ -21,6 +21,22 @@ def test_whole_categories_of_characters_cannot_be_seen() -> None:
             assert has_unseen(character), f"U+{ord(character):04X}"
 
 
+# Default_Ignorable_Code_Point of Unicode 16, from DerivedCoreProperties.txt.
+IGNORABLE = (
+    "ad-ad 34f-34f 61c-61c 115f-1160 17b4-17b5 180b-180f 200b-200f 202a-202e 2060-206f 3164-3164 "
+    "fe00-fe0f feff-feff ffa0-ffa0 fff0-fff8 1bca0-1bca3 1d173-1d17a e0000-e0fff"
+)
+
+
+def test_what_unicode_says_to_ignore_cannot_be_seen() -> None:
+    for ends in IGNORABLE.split():
+        first, last = (int(end, 16) for end in ends.split("-"))
+        for character in map(chr, range(first, last + 1)):
+            assert has_unseen(character), f"U+{ord(character):04X}"
+            assert visible(f"a{character}b") == f"a<U+{ord(character):04X}>b"
+    assert has_unseen("\U0001d159")  # a notehead that shows nothing
+
+
 def test_what_is_written_in_the_world_can_be_seen() -> None:
     assert not has_unseen("plain text, naïve, Ωμέγα, 漢字 日本語, e\u0301 🎉 — „so“")
 

@@ -21,7 +21,7 @@ from claw.reporter import Reporter
 ERASE_LINE = "\r\x1b[K"
 
 ENDINGS = {
-    RunStatus.TRUNCATED: "the answer was cut short by the output limit; `continue` asks for more",
+    RunStatus.TRUNCATED: "the answer was cut short; `continue` asks for more",
     RunStatus.REFUSED: "the model or its filter refused to answer",
     RunStatus.MAX_STEPS: "stopped: the limit of steps is reached (--max-steps)",
     RunStatus.BUDGET: "stopped: the budget (--budget) is used up; `continue` brings a new one",

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from claw.cli.places import write_private
+from claw.cli.places import read_plain, write_private
 from claw.cli.project import INSTRUCTIONS, SETTINGS, SKILLS
 from claw.errors import ConfigError
+
+TRUST_FILE_BYTES = 10_000_000
 
 
 class TrustedFolders:
@@ -27,10 +29,10 @@ class TrustedFolders:
 
     def _read(self) -> dict[str, bool]:
         try:
-            answers = json.loads(self._file.read_text("utf-8"))
+            answers = json.loads(read_plain(self._file, TRUST_FILE_BYTES))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(
                 f"{self._file} can't be read ({error}): delete it, and claw asks again"
             ) from error

@@ -18,7 +18,7 @@ from claw.unseen import has_unseen
 # scripts need and which cannot reorder or hide a word.
 HOSTILE = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
-    "\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff"
+    "\ufeff\ufff0-\ufffb\U0001d159\U000e0000-\U000e0fff"
 )
 SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from claw.policy.command_line import CommandLine, parse
-from claw.policy.handover import base_name, without_timeout
+from claw.policy.handover import all_commands, base_name, without_timeout
 from claw.policy.read_only import is_outside, read_only
-from claw.policy.rules import Match, allows, denied_by
+from claw.policy.rules import Match, Text, allows, denied_by
 from claw.policy.verdict import (
     ALLOWED,
     Answer,
@@ -24,6 +24,7 @@ from claw.policy.verdict import (
 )
 from claw.policy.words import PLAIN, Words
 
+MOST_RULES = 20  # in a remedy: nobody reads more
 NOTHING_IS_ASKED = "and with approvals set to none nothing is asked"
 
 
@@ -69,8 +70,10 @@ def _denied(request: Request, line: CommandLine, settings: PolicySettings) -> tu
         return Match.YES, (request.name,)
     if request.kind is not Kind.COMMAND or not settings.deny:
         return Match.NO, ()
-    text = request.command_line if line.doubt else _not_only_reading(line, settings)
-    return max((denied_by(rule, line, text), rule) for rule in settings.deny)
+    text = Text.of(request.command_line if line.doubt else _not_only_reading(line, settings))
+    commands, all_found = all_commands(line.commands)
+    whole = line.whole and all_found
+    return max((denied_by(rule, commands, text, whole=whole), rule) for rule in settings.deny)
 
 
 def _not_only_reading(line: CommandLine, settings: PolicySettings) -> str:
@@ -121,6 +124,8 @@ def _command(line: CommandLine, settings: PolicySettings) -> Verdict:
     if not problems:
         return Verdict(Answer.ALLOW, reads=reads)
     rules = [words for words, _ in problems]
+    if len(rules) > MOST_RULES:
+        return _asked(problems[0][1])
     enough = not _look_at(line.commands, replace(settings, allow=(*settings.allow, *rules)))[0]
     return _asked(problems[0][1], _remedy(rules) if enough else "")
 

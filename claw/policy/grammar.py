@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from claw.policy.words import PLAIN, QUIET_REDIRECT, UNKNOWN, Words, word_set
@@ -21,8 +22,9 @@ LONGEST = 128 * 1024 - 1
 # The grammar's limits, so that no line takes a second or 100 MB. Time is this thread's own, which
 # doesn't depend on the load; it isn't looked at while the parser mends a pipe that has no end,
 # which costs time and memory with the square of the pipe.
-MOST_TIME_S = 0.2
+MOST_TIME_S = 0.1
 MOST_PIPES = 1_000
+MOST_NODES = 10_000
 CHUNK_BYTES = 4_096
 
 UNREADABLE = "text that can't be parsed"
@@ -69,8 +71,8 @@ WORDS = word_set(
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\])')
 # Unquoted, these make a word into other words.
-EXPANDED = re.compile(r"[*?\[{~]")
-EXPANDED_BUT_BRACES = re.compile(r"[*?\[~]")
+EXPANDED_BUT_BRACES = re.compile(r"[*?\[]|(?<![A-Za-z0-9_@~])~")
+EXPANDED = re.compile(rf"\{{|{EXPANDED_BUT_BRACES.pattern}")
 
 
 def read_by_grammar(text: str) -> tuple[tuple[Words, ...], str] | None:
@@ -93,7 +95,8 @@ def read_by_grammar(text: str) -> tuple[tuple[Words, ...], str] | None:
         )
     except ValueError:  # stopped by the callback
         return None
-    return _Reader(text).look_through(tree.root_node)
+    nodes = list(islice(_nodes_below(tree.root_node), MOST_NODES + 1))
+    return _Reader(text).look_through(nodes) if len(nodes) <= MOST_NODES else None
 
 
 class _Reader:
@@ -102,11 +105,11 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self._whole = text
 
-    def look_through(self, root: Node) -> tuple[tuple[Words, ...], str]:
-        """All commands below `root`, and the first doubt."""
+    def look_through(self, nodes: Iterable[Node]) -> tuple[tuple[Words, ...], str]:
+        """All commands among the nodes, and the first doubt."""
         commands: list[list[str]] = []
         doubt = ""
-        for node in _nodes_below(root):
+        for node in nodes:
             doubt = doubt or self._doubt_about(node)
             if node.is_error or node.is_missing:
                 commands.append([UNKNOWN])
@@ -147,6 +150,8 @@ class _Reader:
         node = node.children[0] if node.type == "command_name" and node.children else node
         parts = node.children if node.type == "concatenation" else [node]
         text = self._text(node)
+        if text in ("[", "[["):
+            return text  # the command
         # `{}`, as find and xargs have it, is no brace expansion.
         expanded = EXPANDED_BUT_BRACES if text.count("{") == text.count("{}") else EXPANDED
         known = [self._part(part, expanded) for part in parts]
@@ -161,7 +166,7 @@ class _Reader:
             return _unescaped(text[1:-1], ESCAPED_IN_QUOTES) if plain else UNKNOWN
         if node.type == "ansi_c_string":
             return UNKNOWN if "\\" in text else text[2:-1]
-        expands = expanded.search(ESCAPED.sub("", text)) and text not in ("[", "[[")
+        expands = expanded.search(ESCAPED.sub("", text))
         return UNKNOWN if node.named_child_count or expands else _unescaped(text, ESCAPED)
 
     def _text(self, node: Node) -> str:

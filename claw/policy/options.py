@@ -8,91 +8,121 @@ from collections.abc import Callable
 from claw.policy.words import Words
 from claw.values import frozen
 
-NUMBER = re.compile(r"-\d+")
+NUMBER = r"-\d+"
+NEGATIVE = re.compile(r"-\d+[A-Za-z]?")
+GIVES_PATTERN = frozenset({"-e", "--regexp", "--files"})
 
 
 @frozen
 class Options:
-    """What a read-only command may be given.
+    """What a command may be given.
 
     short: letters without a value. valued: letters that take the rest of the word or the next
-    word. long: names; those with `=` take a value. leading: so many words before the paths are
-    something else, such as grep's pattern. paths: the other words are paths. most: so many of
-    them. numbers: `-5` is an option. single: whole words, as find has them (`-name`), in the
-    same spelling as `long`. free: any words at all. fits: a last look at all words.
+    word. long: names; those with `=` take a value. single: whole words, as find and go have them
+    (`-name`), in the same spelling as `long`. like: a regular expression of further whole words,
+    such as `-5`. leading: so many operands before the paths are something else, such as grep's
+    pattern. paths: the other operands are paths. most: so many of them. free: any words at all.
+    glued: a value may stand in its letter's own word. fits: a last look at all words.
 
-    `valued` has no letter whose value may be left out: the next word is then not looked at.
+    `valued` has no letter whose value may be left out: the next word would then be an operand.
     """
 
     short: str = ""
     valued: str = ""
     long: frozenset[str] = frozenset()
     single: frozenset[str] = frozenset()
+    like: str = ""
     leading: int = 0
     paths: bool = True
     most: int | None = None
-    numbers: bool = False
     free: bool = False
+    glued: bool = True
     fits: Callable[[Words], bool] = lambda words: True
 
 
-def operands_of(options: Options, words: Words) -> list[str]:
-    """The words that are neither options nor values of short options.
+@frozen
+class Parts:
+    """A command's words behind the program, by what they are.
 
-    A word with a dash is looked at as an option wherever it stands, after `--` and in the place of
-    a value too: it can't be misread then.
+    unknown: the first one that the options don't know, None if they know all; the rest is then
+    left out. values: of options, in their own word or the next. paths: the operands behind the
+    leading ones.
     """
-    befores = ("", *words)
-    return [
-        word
-        for before, word in zip(befores, words, strict=False)
-        if not _is_option(word) and not _takes_next(options, before)
-    ]
+
+    unknown: str | None = None
+    operands: Words = ()
+    values: Words = ()
+    paths: Words = ()
 
 
-def _is_option(word: str) -> bool:
-    return word[:1] == "-" and len(word) > 1
+def take_apart(options: Options, words: Words) -> Parts:
+    """Reads the words as the program does, and refuses what two programs could read in two ways.
 
-
-def knows(options: Options, word: str) -> bool:
-    if options.free or not _is_option(word):
-        return True
-    if word == "--" or (options.numbers and NUMBER.fullmatch(word)):
-        return True
-    if word in options.single or f"{word}=" in options.single:
-        return True
-    if word[:2] == "--":
-        name, equals, _ = word.partition("=")
-        return name + equals in options.long or f"{name}=" in options.long
-    for letter in word[1:]:
-        if letter in options.valued:
-            return True
-        if letter not in options.short:
-            return False
-    return True
-
-
-def _takes_next(options: Options, word: str) -> bool:
-    """Whether the next word is this option's value, and no path.
-
-    Not after a long option: its value may be one that can be left out.
+    So a word with a dash is an option before `--` and nothing else anywhere: it is no operand but
+    a pattern, and no value but a number.
     """
+    if options.free:
+        return Parts(operands=words, paths=words)
+    operands: list[str] = []
+    values: list[str] = []
+    leading = options.leading
+    is_value = has_ended = False
+    for word in words:
+        is_dashed = word[:1] == "-" and len(word) > 1
+        if is_value:
+            if is_dashed and not NEGATIVE.fullmatch(word):
+                return Parts(unknown=word)
+            values.append(word)
+            is_value = False
+        elif not is_dashed or (has_ended and len(operands) < leading):
+            operands.append(word)
+        elif has_ended:
+            return Parts(unknown=word)
+        elif word == "--":
+            has_ended = True
+        else:
+            option = _option(options, word)
+            if option is None:
+                return Parts(unknown=word)
+            leading = 0 if option.leads_nowhere else leading
+            values += [option.value] if option.value else []
+            is_value = option.takes_next
+    return Parts(None, tuple(operands), tuple(values), tuple(operands[leading:]))
+
+
+@frozen
+class _Option:
+    """One word with options. value: in the word, "" for none. leads_nowhere: behind it no operand
+    surely is a pattern, since it is one itself or the next word may be its value."""
+
+    value: str = ""
+    takes_next: bool = False
+    leads_nowhere: bool = False
+
+
+def _option(options: Options, word: str) -> _Option | None:
+    """The options in one word; None if any isn't known."""
+    name, equals, value = word.partition("=")
+    if options.like and re.fullmatch(options.like, word):
+        return _Option()
+    if word in options.single or (equals and f"{name}=" in options.single):
+        return _Option(value)
     if f"{word}=" in options.single:
-        return True
-    if not _is_option(word) or word[:2] == "--":
-        return False
-    first = next((place for place, c in enumerate(word) if c in options.valued), None)
-    return first == len(word) - 1
-
-
-def leading_in(options: Options, words: Words) -> int:
-    """How many operands come before the paths: none once grep's pattern is given by an option."""
-    given = any(
-        word.startswith("--regexp") or word == "--files" or re.match(r"-[A-Za-z]*e", word)
-        for word in words[1:]
-        if word[:1] == "-"
-    )
-    return 0 if given else options.leading
+        return _Option(takes_next=True)
+    if word[:2] == "--":
+        if name + equals in options.long:
+            return _Option(value, leads_nowhere=name in GIVES_PATTERN)
+        # Some programs want the next word as its value and some don't, so it is an operand too.
+        return _Option(leads_nowhere=True) if f"{name}=" in options.long else None
+    for place, letter in enumerate(word[1:], start=2):
+        if letter in options.valued:
+            value = word[place:]
+            if value and not options.glued:
+                return None
+            return _Option(value, not value, leads_nowhere=f"-{letter}" in GIVES_PATTERN)
+        if letter not in options.short:
+            return None
+    return _Option()
 
 
 def options(
@@ -101,13 +131,15 @@ def options(
     long: str = "",
     *,
     single: str = "",
+    like: str = "",
     leading: int = 0,
     paths: bool = True,
     most: int | None = None,
-    numbers: bool = False,
     free: bool = False,
+    glued: bool = True,
     fits: Callable[[Words], bool] = lambda words: True,
 ) -> Options:
+    """Options, written as texts."""
     names = frozenset(f"--{name}" for name in long.split())
     whole = frozenset(f"-{name}" for name in single.split())
-    return Options(short, valued, names, whole, leading, paths, most, numbers, free, fits)
+    return Options(short, valued, names, whole, like, leading, paths, most, free, glued, fits)

@@ -16,11 +16,12 @@ import re
 from collections.abc import Sequence
 
 from claw.policy.handover import without_timeout
-from claw.policy.options import knows, leading_in, operands_of, options
+from claw.policy.options import NUMBER, options, take_apart
 from claw.policy.words import Words
 from claw.values import frozen
 
 NOT_FILES = ("/dev", "/proc", "/sys")
+NO_PATHS = ("", "/")  # of values: the second separates the fields of a path
 
 
 @frozen
@@ -38,21 +39,21 @@ def read_only(words: Words, roots: Sequence[str]) -> Reading:
     known = TABLE.get(words[0])
     if known is None:
         return Reading(f"{words[0] or 'an empty word'} isn't a command that is known to only read")
-    unknown = next((word for word in words[1:] if not knows(known, word)), None)
-    if unknown is not None:
-        return Reading(f"{words[0]} {unknown} isn't known to only read")
-    operands = operands_of(known, words[1:])
+    parts = take_apart(known, words[1:])
+    if parts.unknown is not None:
+        return Reading(f"{words[0]} {parts.unknown} isn't known to only read")
     if not known.fits(words):
         return Reading(f"{words[0]} with these words isn't known to only read")
-    if known.most is not None and len(operands) > known.most:
-        return Reading(f"{words[0]} may write to {operands[known.most]}")
+    if known.most is not None and len(parts.operands) > known.most:
+        return Reading(f"{words[0]} may write to {parts.operands[known.most]}")
     if not known.paths:
         return Reading("")
-    paths = tuple(operands[leading_in(known, words) :])
-    for path in paths:
+    # A value is no path, unless this program knows the option in another way than the table.
+    values = [value.removeprefix("=") for value in parts.values]
+    for path in (*parts.paths, *(value for value in values if value not in NO_PATHS)):
         if is_outside(path, roots):
             return Reading(f"{path or 'an empty path'} may be outside the workspace")
-    return Reading("", paths)
+    return Reading("", parts.paths)
 
 
 def is_outside(path: str, roots: Sequence[str]) -> bool:
@@ -81,6 +82,11 @@ def _prints_lines(words: Words) -> bool:
     )
 
 
+def _looks_through_no_link(words: Words) -> bool:
+    """Of diff: if its operands are folders, it would read what the links in them lead to."""
+    return "--no-dereference" in words
+
+
 def _asks_where(words: Words) -> bool:
     return words[1:2] in (("-v",), ("-V",))
 
@@ -95,7 +101,7 @@ GREP = options(
     "no-filename line-number initial-tab null null-data after-context= before-context= context= "
     "text binary-files= exclude= exclude-dir= include= recursive line-buffered version help",
     leading=1,
-    numbers=True,
+    like=NUMBER,
 )
 TABLE = {
     "basename": options("az", "s", "multiple suffix= zero", paths=False),
@@ -124,7 +130,9 @@ TABLE = {
         "UCWIF",
         "brief report-identical-files context unified context= unified= ignore-case "
         "ignore-all-space ignore-space-change ignore-blank-lines side-by-side width= text color "
-        "color= new-file show-c-function suppress-common-lines strip-trailing-cr label= minimal",
+        "color= new-file show-c-function suppress-common-lines strip-trailing-cr label= minimal "
+        "no-dereference",
+        fits=_looks_through_no_link,
     ),
     "dirname": options("z", long="zero", paths=False),
     "du": options(
@@ -146,13 +154,10 @@ TABLE = {
         "atime= amin= ctime= cmin= newer empty not o or a and print print0 prune regex= iregex= "
         "regextype= perm= user= group= uid= gid= links= executable readable writable xdev mount "
         "depth true false ls quit nouser nogroup printf= daystart",
-        numbers=True,
     ),
     "fold": options("bs", "w", "bytes spaces width="),
     "grep": GREP,
-    "head": options(
-        "qvz", "cn", "bytes= lines= quiet silent verbose zero-terminated", numbers=True
-    ),
+    "head": options("qvz", "cn", "bytes= lines= quiet silent verbose zero-terminated", like=NUMBER),
     "id": options("ugGnrz", paths=False),
     "ls": options(
         "1AaBbCcdFfGghiklmNnopQqrRSsTtUuvxXZ",
@@ -199,12 +204,12 @@ TABLE = {
         leading=1,
     ),
     "sed": options("n", leading=1, fits=_prints_lines),
-    "seq": options("w", "fs", "format= separator= equal-width", paths=False, numbers=True),
+    "seq": options("w", "fs", "format= separator= equal-width", paths=False, like=NUMBER),
     "sha1sum": SUMS,
     "sha256sum": SUMS,
     "sha512sum": SUMS,
     "sort": options(
-        "bdfghiMnRrVcCmsuz",
+        "bdfghiMnRrVcCsuz",
         "kt",
         "ignore-leading-blanks dictionary-order ignore-case general-numeric-sort "
         "human-numeric-sort month-sort numeric-sort reverse sort= version-sort check check= key= "
@@ -212,18 +217,17 @@ TABLE = {
     ),
     "stat": options("Lft", "c", "dereference file-system format= printf= terse"),
     "tac": options("br", "s", "before regex separator="),
-    "tail": options(
-        "qvz", "cn", "bytes= lines= quiet silent verbose zero-terminated", numbers=True
-    ),
+    "tail": options("qvz", "cn", "bytes= lines= quiet silent verbose zero-terminated", like=NUMBER),
     "test": options(
         single="a o b c d e f g h k p r s u w x z n L S O G eq ne lt le gt ge nt ot ef",
-        numbers=True,
+        like=NUMBER,
     ),
     "tr": options("cCdst", long="complement delete squeeze-repeats truncate-set1", paths=False),
     "tree": options(
         "adfFsDhpugiCnNqQrtcUv",
         "LIP",
         "noreport dirsfirst gitignore filelimit= charset= du prune si",
+        glued=False,  # behind its letter's value it goes on with the cluster, to -o as well
     ),
     "true": options(paths=False),
     "type": options("aftpP", paths=False),

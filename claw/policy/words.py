@@ -34,6 +34,8 @@ KEYWORDS = word_set(
     "while"
 )
 
-PLAIN_CHARACTER = "[A-Za-z0-9_@%+=:,./-]"
+# A tilde is expanded at the start of a word, and of a value in what looks like an assignment.
+PLAIN_TILDE = "(?<=[A-Za-z0-9_@~])~"
+PLAIN_CHARACTER = f"(?:[A-Za-z0-9_@%+=:,./-]|{PLAIN_TILDE})"
 PLAIN = re.compile(f"{PLAIN_CHARACTER}+")
 QUIET_REDIRECT = re.compile(r"[12]?>&[12]|(?:[12]|&)?>[ \t]*/dev/null")

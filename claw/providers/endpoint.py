@@ -64,7 +64,8 @@ def checked_base_url(base_url: str) -> str:
             f"the base URL must look like https://host/v1 or http://127.0.0.1:8080/v1: {base_url!r}"
         )
     if parts.query or parts.fragment:
-        raise ConfigError(f"the base URL can't have a ? or a #: {base_url!r}")
+        start = parts._replace(query="", fragment="").geturl()  # behind the ? a key may stand
+        raise ConfigError(f"the base URL can't have a ? or a # behind it: {start!r}")
     return base_url.strip().rstrip("/")
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from claw.tools.base import Tool
+    from claw.tools.base import Arguments, Tool, ToolContext, ToolOutput
     from claw.tools.sandbox import Sandbox
     from claw.tools.skill import Skill
+    from claw.tools.workspace import Workspace
 
 
 def coding_tools(
@@ -40,7 +42,7 @@ def coding_tools(
     from claw.tools.workspace import Workspace
 
     workspace = Workspace(cwd, add_dirs=add_dirs, protected=protected)
-    return [
+    tools = [
         read_file_tool(workspace),
         write_file_tool(workspace),
         edit_file_tool(workspace),
@@ -51,3 +53,14 @@ def coding_tools(
         todo_tool(),
         *([skill_tool(workspace, skills)] if skills else []),
     ]
+    return [_looking_first(each, workspace) for each in tools]
+
+
+def _looking_first(tool: Tool, workspace: Workspace) -> Tool:
+    """The tool, with a look at what background commands have done before each call."""
+
+    def run(arguments: Arguments, context: ToolContext) -> str | ToolOutput:
+        workspace.look()
+        return tool.run(arguments, context)
+
+    return replace(tool, run=run)

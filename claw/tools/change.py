@@ -27,6 +27,14 @@ class FileChange:
     def before(self) -> bytes | None:
         return self.found.data if self.found else None
 
+    @property
+    def broken_link(self) -> str:
+        """For the result: a file is replaced, so its other names keep what it held."""
+        others = self.found.status.st_nlink - 1 if self.found else 0
+        if others < 1:
+            return ""
+        return f" (it had {others} more name{'s' * (others > 1)}, by hard links: not changed there)"
+
     def save(self, after: bytes) -> None:
         """Writes it, so that it can be undone; from now on the model knows it. ToolError."""
         save(self.place, after, self.found, undo_in(self.state))

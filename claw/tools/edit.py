@@ -63,7 +63,8 @@ def edit_file_tool(workspace: Workspace) -> Tool:
         after, count = apply_edits(before, edits)
         diff = shortened(unified_diff(before, after, change.place.name))
         change.save(after)
-        return f"edited {change.place.name}: {count} replacement{'s' * (count != 1)}\n{diff}"
+        made = f"{count} replacement{'s' * (count != 1)}{change.broken_link}"
+        return f"edited {change.place.name}: {made}\n{diff}"
 
     return edit_file
 
@@ -165,13 +166,19 @@ def _not_found(data: bytes, old_text: str) -> str:
     wanted = [line.strip() for line in old_text.strip("\n").split("\n")]
     if all(LINE_NUMBERS.match(line) for line in old_text.strip("\n").split("\n")):
         return "old_text was not found: it holds the line numbers of read_file, leave them out"
-    have = [line.strip() for line in data.decode("utf-8", "replace").split("\n")]
+    # With what isn't UTF-8 kept apart from U+FFFD, which is how read_file shows it.
+    have = [line.strip() for line in data.decode("utf-8", "surrogateescape").split("\n")]
     for index in range(len(have) - len(wanted) + 1):
         if have[index] == wanted[0] and have[index : index + len(wanted)] == wanted:
             return (
                 f"old_text was not found; at line {index + 1} there is a text that differs from it "
                 "in blanks only"
             )
+    if "\ufffd" in old_text and not _is_utf8(data):
+        return (
+            "old_text was not found: U+FFFD stands for bytes that aren't UTF-8; take text without "
+            "them, or use bash"
+        )
     return "old_text was not found: it must be exactly what the file holds, blanks included"
 
 

@@ -91,7 +91,8 @@ def write_file_tool(workspace: Workspace) -> Tool:
         change.save(after)
         if change.before is None:
             return f"created {change.place.name}: {counted(after)}"
-        return f"overwrote {change.place.name}: {counted(after)}, before {counted(change.before)}"
+        before = f"{counted(change.before)}{change.broken_link}"
+        return f"overwrote {change.place.name}: {counted(after)}, before {before}"
 
     return write_file
 

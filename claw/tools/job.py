@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Callable
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,8 @@ class Job:
 
     Every method is for any thread. The cancel of the turn that started it doesn't end it.
     result: how it ended, None while it runs; once it is there, so is all of the output.
-    told: the model knows how it ended. in_front: see Sandbox.
+    told: the model knows how it ended. in_front: see Sandbox. on_end: called on its thread once
+    nothing of it runs any more, or nothing that can be found; changes: the lines it gave.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Job:
         output: JobOutput,
         timeout: float | None,
         in_front: str,
+        on_end: Callable[[], list[str]],
     ) -> None:
         self.number = number
         self.command = command
@@ -77,8 +80,10 @@ class Job:
         self.output = output
         self.result: ProcessResult | None = None
         self.told = False
+        self.changes: tuple[str, ...] = ()
         self._child = child
         self._timeout = timeout
+        self._on_end = on_end
         self._unwanted = CancelToken()
         self._over = CancelToken()  # a token, because others can be woken by it
         self._thread = Thread(target=self._follow, name="claw-job", daemon=True)
@@ -120,5 +125,8 @@ class Job:
     def _follow(self) -> None:
         result = self._child.follow(self._unwanted, self._timeout, self.output.feed)
         self.output.close()
-        self.result = result
-        self._over.cancel("over")
+        try:
+            self.changes = tuple(self._on_end())
+        finally:
+            self.result = result
+            self._over.cancel("over")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Literal
 
 from claw.errors import ToolError
+from claw.log import log
 from claw.tools.base import Tool, ToolContext, ToolOutput, tool
 from claw.tools.job import Job, JobOutput
 from claw.tools.outcome import leftovers
@@ -46,16 +47,18 @@ class Jobs:
         env: Mapping[str, str],
         timeout: float | None,
         in_front: str = "",
+        on_end: Callable[[], list[str]] = list,
     ) -> Job:
-        """Starts `argv`; `command` is its name, in_front: see Sandbox. ToolError when too many
-        run, else as Child."""
+        """Starts `argv`; `command` is its name, in_front: see Sandbox, on_end: see Job. ToolError
+        when too many run, else as Child."""
         from claw.tools.process import Child  # see shell.py
 
         with self._lock:
             self._check_room()
             child = Child(argv, cwd=cwd, env=env, groups=self._groups)
             output = JobOutput(self._new_file())
-            job = Job(next(self._numbers), command, child, output, timeout, in_front)
+            number = next(self._numbers)
+            job = Job(number, command, child, output, timeout, in_front, on_end)
             self._jobs[job.number] = job
             return job
 
@@ -74,12 +77,17 @@ class Jobs:
             return job
 
     def endings(self) -> list[str]:
-        """A line for each job that has ended and whose end nobody was told yet."""
+        """A line for each job that has ended and whose end nobody was told yet, and for what was
+        put right then."""
         with self._lock:
             news = [job for job in self._jobs.values() if job.result is not None and not job.told]
             for job in news:
                 job.told = True
-        return [f"job {job.number} ended: {job.state(job.result)}" for job in news]
+        return [
+            line
+            for job in news
+            for line in (f"job {job.number} ended: {job.state(job.result)}", *job.changes)
+        ]
 
     def close(self) -> None:
         jobs = self.all()
@@ -87,6 +95,8 @@ class Jobs:
             job.end()
         for job in jobs:
             job.join(END_WAIT_S)
+            for line in () if job.told else job.changes:
+                log().warning("%s", line)
 
     def _check_room(self) -> None:
         running = [job for job in self._jobs.values() if job.result is None]
@@ -168,7 +178,7 @@ def _told(job: Job) -> list[str]:
     if result is None:
         return [job.state(None)]
     job.told = True
-    return [job.state(result), *leftovers(result, job.in_front)]
+    return [job.state(result), *leftovers(result, job.in_front), *job.changes]
 
 
 def _shortened(command: str) -> str:

@@ -30,6 +30,13 @@ def trusted_program(name: str, path: Iterable[Path], roots: Sequence[Path]) -> P
     return None
 
 
+def shell_program(env: Mapping[str, str], roots: Sequence[Path]) -> Path | None:
+    """The bash that runs command lines: a trusted one, and any where the workspace holds the
+    system's own programs."""
+    path = folders_of_path({"PATH": env.get("PATH", os.defpath)})
+    return trusted_program("bash", path, roots) or trusted_program("bash", path, ())
+
+
 def trusted_python(path: Iterable[Path], roots: Sequence[Path]) -> Path | None:
     """A Python to start with -I: ours, of a virtual environment the one beneath it, else the
     first trusted one of `path`."""

@@ -19,6 +19,7 @@ from typing import Annotated
 from claw.errors import ToolError
 from claw.tools.base import Tool, ToolContext, tool
 from claw.tools.descent import kind_at, not_a_file
+from claw.tools.environment import plain_environment
 from claw.tools.globs import JUNK, glob_regex
 from claw.tools.listing import prefix_of
 from claw.tools.path_calls import PathCalls
@@ -219,7 +220,7 @@ def _run(
             result = run_process(
                 argv,
                 cwd=folder,
-                env=context.env,
+                env=plain_environment(context.env),
                 cancel=enough,
                 timeout=max(0.0, ends_at - time.monotonic()),
                 groups=groups_in(context.state),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from claw.errors import ToolError
 from claw.tools.base import Arguments, Tool, ToolContext, ToolOutput, tool
+from claw.tools.environment import plain_environment
 from claw.tools.jobs import job_endings, jobs_in
 from claw.tools.outcome import ending, leftovers
 from claw.tools.output import OutputKeeper
 from claw.tools.process_groups import groups_in
+from claw.tools.programs import shell_program
 from claw.tools.sandbox import Sandbox
 from claw.tools.sandbox.confinement import Confinement, Outside, confinement_in
 from claw.tools.state import SHELL_FAMILY
@@ -21,8 +23,10 @@ from claw.tools.workspace import Workspace
 if TYPE_CHECKING:
     from claw.tools.process import ProcessResult
 
+BASH = "bash"
 DEFAULT_TIMEOUT_S = 120.0
 LONGEST_TIMEOUT_S = 600.0
+IN_BACKGROUND = "it runs in the background, where what it writes is looked at only when it ends"
 QUIET_ENV = {
     "TERM": "dumb",
     "NO_COLOR": "1",
@@ -41,9 +45,16 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
     """
 
     def caution(arguments: Arguments, context: ToolContext) -> str | None:
+        if not sandbox.full:  # a command is asked about anyway, unless the user has allowed it
+            return None
+        if arguments.get("background"):
+            return IN_BACKGROUND
+        return confinement_in(context.state, sandbox, workspace).caution()
+
+    def protected(arguments: Arguments, context: ToolContext) -> str | None:
         return "asks to run outside the sandbox" if arguments.get("outside_sandbox") else None
 
-    @tool(family=SHELL_FAMILY, command="command", caution=caution)
+    @tool(family=SHELL_FAMILY, command="command", caution=caution, protected=protected)
     def bash(
         command: Annotated[str, "What `bash -c` gets"],
         context: ToolContext,
@@ -64,7 +75,7 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         context.cancel.raise_if_cancelled()
         start = _start_job if background else _run
         inside = confinement_in(context.state, sandbox, workspace)
-        where = Outside(inside) if outside_sandbox else inside
+        where = Outside(inside) if outside_sandbox and sandbox.may_leave else inside
         try:
             return start(command, timeout_s, context, workspace, where)
         except (OSError, ValueError) as error:
@@ -74,13 +85,18 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
 
 
 def _with_words_on(sandbox: Sandbox, bash: Tool) -> Tool:
-    """Where a sandbox is in force the model is told what it allows; else nobody may ask out."""
+    """Where a sandbox is in force the model is told what it allows; nobody may ask out of none, nor
+    out of one that is required."""
     if sandbox.in_force:
         words = f"It runs in a sandbox: {sandbox.allowance(None)}."
-        return replace(bash, description=f"{bash.description}\n\n{words}")
+        bash = replace(bash, description=f"{bash.description}\n\n{words}")
+    else:
+        bash = replace(bash, caution=None)
+    if sandbox.in_force and sandbox.may_leave:
+        return bash
     properties = dict(bash.parameters["properties"])
     del properties["outside_sandbox"]
-    return replace(bash, parameters={**bash.parameters, "properties": properties}, caution=None)
+    return replace(bash, parameters={**bash.parameters, "properties": properties}, protected=None)
 
 
 def _run(
@@ -98,7 +114,7 @@ def _run(
     changes, left_running = where.before(), True
     try:
         result = run_process(
-            where.command(argv_of(command), workspace.root),
+            where.command(argv_of(command, context, workspace), workspace.root),
             cwd=workspace.root,
             env=environment(context),
             cancel=context.cancel,
@@ -135,15 +151,18 @@ def _start_job(
     """A command in the background: it is the session's, whatever becomes of this turn."""
     jobs = jobs_in(context.state, outputs_in(context.state, workspace))
     changes = where.before()
-    job = jobs.start(
-        command,
-        where.command(argv_of(command), workspace.root),
-        cwd=workspace.root,
-        env=environment(context),
-        timeout=timeout_s,
-        in_front=where.in_front,
-    )
-    changes += where.after(left_running=True)
+    try:
+        job = jobs.start(
+            command,
+            where.command(argv_of(command, context, workspace), workspace.root),
+            cwd=workspace.root,
+            env=environment(context),
+            timeout=timeout_s,
+            in_front=where.in_front,
+            on_end=where.job_ended,
+        )
+    finally:
+        changes += where.after(left_running=True)
     started = f"job {job.number} started (pid {job.pid})"
     path = job.output.path
     kept = f"; all of its output goes to {path}" if path else ""
@@ -153,14 +172,15 @@ def _start_job(
     )
 
 
-def argv_of(command: str) -> list[str]:
+def argv_of(command: str, context: ToolContext, workspace: Workspace) -> list[str]:
     """What runs a command line. Not a login shell: that is 250 ms instead of 2."""
-    return ["bash", "-c", command]
+    program = shell_program(context.env, workspace.roots) or BASH
+    return [str(program), "-c", command, BASH]  # the last is its $0
 
 
 def environment(context: ToolContext) -> dict[str, str]:
     """What a command finds in its environment: nothing there should page, colour or ask."""
-    return {**context.env, **QUIET_ENV}
+    return {**plain_environment(context.env), **QUIET_ENV}
 
 
 def checked_timeout(timeout_s: float | None) -> None:
@@ -180,8 +200,10 @@ def why_not_started(error: OSError | ValueError, workspace: Workspace) -> str:
         return f"not run: the command holds a character that no command can: {error}"
     if not workspace.root.is_dir():
         return f"not run: the workspace {workspace.root} is no longer there"
-    if isinstance(error, FileNotFoundError):
+    if error.filename == BASH:
         return "not run: bash is not installed here, or not on PATH"
+    if isinstance(error, FileNotFoundError):  # such as the sandbox's own program
+        return f"not run: {error.filename} is no longer there"
     return f"not run: {error.strerror}"
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from claw.errors import ToolError
-from claw.tools.protected import led_to_by_git, protected_reason
+from claw.tools.protected import git_reason, protected_reason
 from claw.values import frozen
+
+Watcher: TypeAlias = Callable[[], None]
 
 
 @frozen
@@ -41,6 +44,7 @@ class Workspace:
         self.roots = (self.root, *map(_real, add_dirs))
         self.protected = tuple(map(_real, protected))
         self._lent: set[Path] = set()
+        self._watchers: set[Watcher] = set()
 
     def locate(self, path: str) -> Location:
         """Resolves `path`, relative to the root; it need not exist. ToolError if it can't be one.
@@ -77,7 +81,7 @@ class Workspace:
         return (
             protected_reason(place.real, self.protected)
             or protected_reason(self._lexical(path), self.protected)
-            or next(filter(None, (led_to_by_git(place.real, root) for root in self.roots)), None)
+            or next(filter(None, (git_reason(place.real, root) for root in self.roots)), None)
         )
 
     def lend(self, folder: Path) -> None:
@@ -92,6 +96,18 @@ class Workspace:
     def take_back(self, folder: Path) -> None:
         """It is asked about again."""
         self._lent.discard(_real(folder))
+
+    def watch(self, watcher: Watcher) -> None:
+        """To be called before each call of a tool, on that call's thread."""
+        self._watchers.add(watcher)
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self._watchers.discard(watcher)
+
+    def look(self) -> None:
+        """Calls the watchers: something that runs may have changed what nobody may change."""
+        for watcher in tuple(self._watchers):
+            watcher()
 
     def _lexical(self, path: str) -> Path:
         return Path(os.path.normpath(os.path.join(self.root, os.path.expanduser(path))))

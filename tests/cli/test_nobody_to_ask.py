@@ -48,3 +48,10 @@ def test_it_says_how_to_allow_the_first_call_that_stopped_it() -> None:
         'run it in a terminal, or allow it with allow = ["make test"] in config.toml, '
         "or --approve all"
     )
+
+
+def test_it_names_no_mode_that_would_ask_too() -> None:
+    nobody = NobodyToAsk(cwd="/")
+    hook = tool("write_file", edits=True, protected=lambda arguments, context: "it is a git hook")
+    nobody(ToolCall("1", "write_file", {"path": ".git/hooks/x"}), hook, CancelToken())
+    assert nobody.explain().endswith("nobody to ask: it is a git hook; run it in a terminal")

@@ -71,3 +71,14 @@ def test_only_a_plain_true_trusts(tmp_path: Path) -> None:
     file = tmp_path / "trust.json"
     file.write_text(f'{{"{tmp_path}": "yes"}}')
     assert TrustedFolders(file).answer(tmp_path) is False
+
+
+@pytest.mark.parametrize("what", ["fifo", "deep"])
+def test_a_trust_file_that_is_something_else_is_one_line(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "trust.json"
+    if what == "fifo":
+        os.mkfifo(file)
+    else:
+        file.write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="delete it"):
+        TrustedFolders(file).answer(tmp_path)

@@ -34,6 +34,12 @@ HIDDEN = {
     "surrogate": ("\ud800", "<U+D800>"),
     "Hangul filler": ("x\u3164", "x<U+3164>"),
     "for private use": ("x\ue000", "x<U+E000>"),
+    "to be ignored, unassigned": ("\u2065\ufff0\ufff8", "<U+2065><U+FFF0><U+FFF8>"),
+    "tags, unassigned": (
+        "\U000e0002\U000e0080\U000e0fff",
+        "<U+E0002><U+E0080><U+E0FFF>",
+    ),
+    "null notehead": ("x\U0001d159", "x<U+1D159>"),
 }
 
 
@@ -142,7 +148,8 @@ def test_every_character_and_every_pair_of_bytes() -> None:
         else:
             printable.append(character)
     lost = set(printable) - set(shown("".join(printable)))
-    assert all(c == "\u2065" or "\U000e0000" <= c <= "\U000e0fff" for c in lost)
+    unseen = {*map(chr, range(0xFFF0, 0xFFF9)), "\u2065", "\U0001d159"}
+    assert all(c in unseen or "\U000e0000" <= c <= "\U000e0fff" for c in lost)
     for first, second in product(range(256), repeat=2):
         assert is_harmless(shown(bytes([first, second, 65, 10]).decode("latin-1")))
 

@@ -235,8 +235,8 @@ def test_a_line_of_any_size_takes_a_bounded_time(unit: str) -> None:
 
 
 def test_long_plain_lines_are_read_as_a_whole() -> None:
-    line = parse(" && ".join(["true x"] * 10_000))
-    assert (len(line.commands), line.doubt) == (10_000, "")
+    line = parse(" && ".join(["true x"] * 1_500))
+    assert (len(line.commands), line.doubt) == (1_500, "")
     text = "cat > f <<'E'\n" + "it's (x) $y `z` \"\n" * 5_000 + "E\n"
     assert parse(text) == CommandLine((("cat",),), "a redirect into a file")
 

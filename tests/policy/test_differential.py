@@ -8,7 +8,9 @@ lets pass may change whatever it likes.
 from __future__ import annotations
 
 import os
+import random
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -70,11 +72,18 @@ def unasked() -> list[str]:
 def lay_out(root: Path) -> None:
     for folder in ("src", "tests", ".git", "nowhere"):
         (root / folder).mkdir(parents=True)
-    for name in ("a.txt", "b.txt", "c", "src/main.py", "x", "y", "a name with blanks.txt"):
+    names = ("a.txt", "b.txt", "c", "src/main.py", "x", "y", "a name with blanks.txt")
+    for name in (*names, "-f", "-e", "--", "-", "-n", "-w"):
         (root / name).write_text("one: x,1\ntwo: y,2\nTODO def main class A:\n")
     for name in ("evil", "ls", "cat", "grep", "git", "find", "1", "5"):
         (root / name).write_text("#!/bin/sh\necho ran > pwned.txt\n")
         (root / name).chmod(0o755)
+    outside = root.parent / "outside"
+    outside.mkdir()
+    for folder in ("src", "tests"):
+        (outside / f"key of {folder}").write_text(f"one: x,1\nsecret {folder}\n")
+        (root / folder / "key").symlink_to(outside / f"key of {folder}")
+        (root / folder / "folder").symlink_to(outside)
     (root / ".git/config").write_text(GIT_CONFIG)
     (root / ".gitattributes").write_text("* filter=x diff=x\n")
 
@@ -92,7 +101,16 @@ def everything_in(root: Path) -> dict[str, tuple[int, int, bytes]]:
 
 def run(command: str, root: Path, trace: Path | None) -> None:
     watch = (
-        [STRACE, "-f", "-qq", "-s", "300", "-e", f"trace=execve,execveat,open,openat,{CHANGES}"]
+        [
+            STRACE,
+            "-f",
+            "-qq",
+            "-y",
+            "-s",
+            "300",
+            "-e",
+            f"trace=execve,execveat,open,openat,{CHANGES}",
+        ]
         if STRACE and trace
         else []
     )
@@ -115,7 +133,8 @@ def run(command: str, root: Path, trace: Path | None) -> None:
 
 
 def faults_in(trace: str) -> list[str]:
-    """The system calls that changed something, wrote, or started a program that isn't listed."""
+    """The system calls that changed something, wrote, read outside, or started a program that isn't
+    listed."""
     faults = []
     for line in trace.splitlines():
         if " = -1 " in line or "(" not in line:
@@ -128,7 +147,8 @@ def faults_in(trace: str) -> list[str]:
                 faults.append(call)
         elif name in ("open", "openat"):
             writes = re.search(r"O_(WRONLY|RDWR|CREAT|TRUNC|APPEND)", call)
-            if writes and path not in ("/dev/null", "/dev/tty"):
+            opened = call.rpartition(" = ")[2]  # with the file's real path
+            if "/outside" in opened or (writes and path not in ("/dev/null", "/dev/tty")):
                 faults.append(call)
         elif name in CHANGES.split(","):
             faults.append(call)
@@ -148,6 +168,58 @@ def test_what_runs_unasked_changes_nothing(tmp_path: Path) -> None:
     assert number > 100
 
 
+def generated(count: int, root: Path, chance: random.Random) -> list[str]:
+    """Lines of options, hostile names and paths outside, of which these pass by themselves."""
+    outside = root.parent / "outside"
+    names = ["a.txt", "src", "tests", "x", ".", "-", "--", "-f", "-e", "-n", "-w", "1", "p"]
+    names += [
+        str(outside / "key of src"),
+        "../outside/key of src",
+        "src/key",
+        "src/folder/key",
+        "tests/folder",
+    ]
+    readers = [name for name, known in TABLE.items() if known.paths and shutil.which(name)]
+    lines: dict[str, None] = {}
+    while len(lines) < count:
+        program = chance.choice(readers)
+        known = TABLE[program]
+        letters = [f"-{each}" for each in known.short + known.valued]
+        options = [*letters, *sorted(known.long), *sorted(known.single)] or ["--"]
+        words = [program, *{"sed": ["-n", "1p"], "diff": ["--no-dereference"]}.get(program, [])]
+        for _ in range(chance.randint(2, 6)):
+            kind = chance.random()
+            if kind < 0.45:
+                words.append(chance.choice(names))
+            elif kind < 0.85:
+                words.append(chance.choice(options).rstrip("="))
+            else:
+                words.append(chance.choice(options) + chance.choice(names).lstrip("-"))
+        line = shlex.join(words)
+        settings = PolicySettings(folders=(str(root),))
+        verdict = judge(Request("bash", {}, Kind.COMMAND, line), settings)
+        real = [Path(os.path.realpath(root / path)) for path in verdict.reads]
+        if verdict.answer is Answer.ALLOW and all(path.is_relative_to(root) for path in real):
+            lines[line] = None
+    return list(lines)
+
+
+@pytest.mark.parametrize(
+    ("count", "seed"), [(150, 5), pytest.param(3_000, 6, marks=pytest.mark.stress)]
+)
+def test_generated_lines_that_run_unasked_change_nothing_and_read_nothing_outside(
+    count: int, seed: int, tmp_path: Path
+) -> None:
+    root, trace = tmp_path / "ws", tmp_path / "trace"
+    lay_out(root)
+    before = everything_in(root)
+    for line in generated(count, root, random.Random(seed)):
+        run(line, root, trace)
+        if STRACE:
+            assert faults_in(trace.read_text()) == [], line
+    assert everything_in(root) == before
+
+
 @pytest.mark.parametrize(
     "command",
     ["echo x > f", "touch f", "find . -exec touch f ';'", "sort -o f a.txt", "./evil", "PATH=. ls"],
@@ -160,6 +232,17 @@ def test_the_check_sees_a_change(command: str, tmp_path: Path) -> None:
     assert everything_in(root) != before
     if STRACE:
         assert faults_in(trace.read_text())
+
+
+@pytest.mark.skipif(not STRACE, reason="needs strace")
+@pytest.mark.parametrize(
+    "command", ["cat src/key", "ls src/folder", "diff src tests", "grep -R x ."]
+)
+def test_the_check_sees_what_is_read_outside(command: str, tmp_path: Path) -> None:
+    root, trace = tmp_path / "ws", tmp_path / "trace"
+    lay_out(root)
+    run(command, root, trace)
+    assert faults_in(trace.read_text())
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="needs git")

@@ -156,3 +156,40 @@ def test_a_line_as_models_write_it_is_judged_in_no_time() -> None:
     for _ in range(100):
         assert judge(request, settings).answer is Answer.ALLOW
     assert (time.thread_time() - began) / 100 < 0.0022  # measured: 0.22 ms
+
+
+ENDLESS = [
+    *["a;", "a|", "ls&&", "eval ", "env ", "x ", "c* ", "$(", "`", "(", "{a,", "[c", "$", "'a'b"],
+    *["sh -c 'a';", "find -exec a \\; ", "cat <<A <<B\n", "a=( ", "case x in ", "\\\n", "\n", " "],
+    *['"$x" ', "--recurs ", "-rvx ", "git ", "rm ", "**c", "@(c", "uv run ", "A=b "],
+]
+
+
+@pytest.mark.parametrize("unit", ENDLESS)
+@pytest.mark.parametrize("start", ["", "eval '"])
+def test_a_line_of_any_size_is_judged_in_a_bounded_time(start: str, unit: str) -> None:
+    rules = ["git push", "rm -rf", "curl", "chmod -R", "npm publish"]
+    deny = tuple(map(rule_of, rules))
+    allow = tuple(map(rule_of, ["pytest", "make test", "git diff"]))
+    for size in (9_000, 130_000):
+        for settings in (PolicySettings("all", deny=deny), PolicySettings(allow=allow)):
+            line = (start + unit * size)[:size]
+            request = Request("bash", {}, Kind.COMMAND, line)
+            # Once of some: the rest is what the machine did besides. Measured: 0.13 s.
+            assert any(_time_to_judge(request, settings) < 0.3 for _ in range(3))
+
+
+def _time_to_judge(request: Request, settings: PolicySettings) -> float:
+    began = time.thread_time()
+    judge(request, settings)
+    return time.thread_time() - began
+
+
+def test_a_line_too_long_to_be_taken_apart_is_asked_about_and_denied_for_a_mention() -> None:
+    def of(command: str) -> Answer:
+        settings = PolicySettings.of("all", deny=["git push"])
+        return judge(Request("bash", {}, Kind.COMMAND, command), settings).answer
+
+    for long in ("a;" * 60_000, "eval " * 20_000, "x " * 60_000, "sh -c 'a'; " * 1_000):
+        assert of(f"{long} x") is Answer.ASK
+        assert of(f"{long} git push") is Answer.DENY

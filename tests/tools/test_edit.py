@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from typing import Any
@@ -265,3 +266,25 @@ def test_an_edit_never_leaves_a_temporary_file(box: Toolbox) -> None:
     (box.root / "a").write_text("one\n")
     box.text("edit_file", path="a", edits=[edit("one", "two")])
     assert [path.name for path in box.root.iterdir()] == ["a"]
+
+
+def test_the_sign_for_unknown_bytes_is_not_taken_for_them(box: Toolbox) -> None:
+    (box.root / "f").write_bytes("café\nplain\n".encode("latin-1"))
+    box.text("read_file", path="f")
+    edits = [{"old_text": "caf\ufffd", "new_text": "tea"}]
+    assert "U+FFFD stands for bytes that aren't UTF-8" in box.refusal(
+        "edit_file", path="f", edits=edits
+    )
+
+
+def test_a_broken_hard_link_is_told(box: Toolbox) -> None:
+    (box.root / "f").write_text("a\n")
+    os.link(box.root / "f", box.root / "g")
+    box.text("read_file", path="f")
+    words = "(it had 1 more name, by hard links: not changed there)"
+    edits = [{"old_text": "a", "new_text": "b"}]
+    assert words in box.text("edit_file", path="f", edits=edits)
+    assert (box.root / "g").read_text() == "a\n"
+    assert words not in box.text("write_file", path="f", content="c\n")
+    os.link(box.root / "f", box.root / "h")
+    assert words in box.text("write_file", path="f", content="d\n")

@@ -17,14 +17,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from claw.tools.programs import trusted_program
-from claw.tools.sandbox.base import TEMP, Bounds, Inside, Refusal, Sandbox, allowance_of
-from claw.tools.sandbox.guarded_paths import GuardedPath, guarded_in
+from claw.tools.sandbox.base import (
+    TEMP,
+    TOO_MANY_FOLDERS,
+    Bounds,
+    Inside,
+    Refusal,
+    Sandbox,
+    allowance_of,
+)
+from claw.tools.sandbox.guarded_paths import GuardedPath, GuardedPaths
 from claw.tools.sandbox.probe import try_out
 from claw.tools.sandbox.unix_sockets import bound_socket_files
 
 WHOLE_SYSTEM = ("--ro-bind", "/", "/")
 RUN = Path("/run")
 KEPT_IN_RUN = ("/run/current-system", "/run/opengl-driver")  # the programs of NixOS
+PROBE = ("/bin/sh", "-c", ":")
 NAMESERVERS = Path("/etc/resolv.conf")
 # A command of root's may handle files of any owner, as without a sandbox, and become somebody else;
 # nothing that mounts, makes devices or touches the system. Nobody but root has them to keep.
@@ -40,14 +49,16 @@ REFUSING_SETTINGS = (
 
 
 class Bubblewrap(Sandbox):
-    """Commands run under the `bwrap` at `program`."""
+    """Commands run under the `bwrap` at `program`. whole: see GuardedPaths, as it was at first."""
 
     name = "bubblewrap"
 
-    def __init__(self, program: Path, bounds: Bounds) -> None:
+    def __init__(self, program: Path, bounds: Bounds, *, whole: bool = True) -> None:
         self._program = program
         self._bounds = bounds
-        self.full = not bounds.net
+        self._whole = whole
+        self.full = whole and not bounds.net
+        self.may_leave = bounds.may_leave
         # It stays as the first process of the command's own, as long as any of them runs.
         self.in_front = " ".join((str(program), *WHOLE_SYSTEM))
 
@@ -55,9 +66,11 @@ class Bubblewrap(Sandbox):
         words = [str(self._program), *WHOLE_SYSTEM, *self._system(), *self._temp(inside.temp)]
         for folder in (*self._tools_in_temp(), *inside.readable):
             words += ["--ro-bind-try", str(folder), str(folder)]
-        for root in self._bounds.roots:
-            words += ["--bind", str(root), str(root)]
-        guarded = self.guarded() if inside.guarded is None else inside.guarded
+        if self._bounds.git_shared:  # it may lie in /tmp
+            words += ["--ro-bind", str(self._bounds.git_shared), str(self._bounds.git_shared)]
+        for folder in self._bounds.writable:
+            words += ["--bind", str(folder), str(folder)]
+        guarded = self.guarded().paths if inside.guarded is None else inside.guarded
         words += [*_read_only(list(filter(self.holds, guarded))), *self._masks()]
         words += ["--unshare-pid", "--unshare-ipc"]
         words += [] if self._bounds.net else ["--unshare-net"]
@@ -71,10 +84,11 @@ class Bubblewrap(Sandbox):
         return (
             "sandbox: bubblewrap; commands write only in the workspace, added folders and a "
             f"temporary folder of their own, {net}; they can read all that you can"
+            f"{'' if self._whole else TOO_MANY_FOLDERS}"
         )
 
-    def guarded(self) -> list[GuardedPath]:
-        return guarded_in(self._bounds.roots, self._bounds.own_folders)
+    def guarded(self) -> GuardedPaths:
+        return self._bounds.guarded()
 
     def holds(self, path: GuardedPath) -> bool:
         return path.can_be_mounted
@@ -134,8 +148,10 @@ def find_bubblewrap(bounds: Bounds, environ: Mapping[str, str]) -> Bubblewrap | 
     if program is None:
         planted = trusted_program("bwrap", bounds.path, ()) is not None
         return Refusal(WHERE_COMMANDS_WRITE if planted else NOT_INSTALLED)
-    sandbox = Bubblewrap(program, bounds)
-    refusal = try_out(sandbox.command(Inside(["true"], bounds.roots[0])), environ).refusal
+    guarded = bounds.guarded()
+    sandbox = Bubblewrap(program, bounds, whole=guarded.whole)
+    inside = Inside(PROBE, bounds.roots[0], guarded=guarded.paths)
+    refusal = try_out(sandbox.command(inside), environ).refusal
     return sandbox if refusal is None else Refusal(f"{refusal}{_setting_that_refuses()}")
 
 

@@ -24,16 +24,18 @@ def find_sandbox(
 ) -> Sandbox:
     """bubblewrap, else Landlock, else none, each tried once (20 ms).
 
-    mode: "auto", "require" (ConfigError where there is none) or "off". workspace, add_dirs: where
-    commands may write. net: they may use the network. own_folders: settings and state of the host
-    program, read-only for commands. environ: where programs and HOME are found, by default ours.
+    mode: "auto", "require" (ConfigError where there is none, and no command may leave it) or
+    "off". workspace, add_dirs: where commands may write. net: they may use the network.
+    own_folders: settings and state of the host program, read-only for commands. environ: where
+    programs and HOME are found, by default ours.
     """
     if mode not in SANDBOX_MODES:
         raise ConfigError(f'the sandbox is "{mode}"; it can be {", ".join(SANDBOX_MODES)}')
     if mode == "off":
         return NoSandbox()
     environ = os.environ if environ is None else environ
-    bounds = Bounds.of(workspace, add_dirs, own_folders, environ, net=net)
+    may_leave = mode != "require"
+    bounds = Bounds.of(workspace, add_dirs, own_folders, environ, net=net, may_leave=may_leave)
     best = find_bubblewrap(bounds, environ)
     if isinstance(best, Sandbox):
         return best

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from claw.tools.git_folders import GIT_PARTS
 from claw.tools.protected import guarded_paths
 from claw.values import frozen
 
@@ -36,16 +37,32 @@ class GuardedPath:
         return self.path.exists() and not self.path.is_symlink()
 
 
-def guarded_in(roots: Sequence[Path], own_folders: Iterable[Path]) -> list[GuardedPath]:
-    """Each once. roots, own_folders: real paths."""
+@frozen
+class GuardedPaths:
+    """paths: each once. whole: every folder was looked at for repositories."""
+
+    paths: tuple[GuardedPath, ...] = ()
+    whole: bool = True
+
+
+def guarded_in(
+    roots: Sequence[Path], own_folders: Iterable[Path], git_folders: Sequence[Path] = ()
+) -> GuardedPaths:
+    """All arguments are real paths. git_folders: those that lie outside the roots, and that
+    commands may write in."""
     found: dict[Path, GuardedPath] = {}
+    whole = True
     for root in roots:
-        # To git a folder with a HEAD is a repository, with its config beside it.
-        for path in (*guarded_paths(root), root / "HEAD"):
+        guarded = guarded_paths(root)
+        whole = whole and guarded.whole
+        for path in guarded.paths:
             _add(found, roots, path)
     for folder in own_folders:
         _add(found, roots, folder, settings_only=True)
-    return list(found.values())
+    for folder in git_folders:
+        for name in (*GIT_PARTS, "gitdir"):
+            _add(found, git_folders, folder / name)
+    return GuardedPaths(tuple(found.values()), whole)
 
 
 def _add(

@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from claw.tools.programs import trusted_python
-from claw.tools.sandbox.base import Bounds, Inside, Refusal, Sandbox, allowance_of
-from claw.tools.sandbox.guarded_paths import GuardedPath, guarded_in
+from claw.tools.sandbox.base import (
+    TOO_MANY_FOLDERS,
+    Bounds,
+    Inside,
+    Refusal,
+    Sandbox,
+    allowance_of,
+)
+from claw.tools.sandbox.guarded_paths import GuardedPaths
 from claw.tools.sandbox.probe import try_out
 from claw.values import frozen
 
@@ -29,7 +36,7 @@ class Start:
 
     def command(self, argv: Sequence[str], temp: Path | None) -> list[str]:
         net = "net" if self.bounds.net else "no-net"
-        words = [net, str(temp or NOWHERE), *map(str, self.bounds.roots), "--", *argv]
+        words = [net, str(temp or NOWHERE), *map(str, self.bounds.writable), "--", *argv]
         return [str(self.python), "-I", "-S", "-c", self.program, *words]
 
 
@@ -39,17 +46,27 @@ class Landlock(Sandbox):
     long as it keeps its environment.
 
     abi: the version of the kernel's Landlock. sockets_closed: seccomp refuses them, UDP included.
-    instead: why bubblewrap is not used.
+    instead: why bubblewrap is not used. whole: see GuardedPaths, as it was at first.
     """
 
     name = "landlock"
 
-    def __init__(self, start: Start, abi: int, *, sockets_closed: bool, instead: str = "") -> None:
+    def __init__(
+        self,
+        start: Start,
+        abi: int,
+        *,
+        sockets_closed: bool,
+        instead: str = "",
+        whole: bool = True,
+    ) -> None:
         self._start = start
         self._bounds = start.bounds
         self._abi = abi
         self._sockets_closed = sockets_closed
         self._instead = instead
+        self._whole = whole
+        self.may_leave = start.bounds.may_leave
 
     def command(self, inside: Inside) -> list[str]:
         return self._start.command(inside.argv, inside.temp)
@@ -60,21 +77,26 @@ class Landlock(Sandbox):
         return (
             f"sandbox: Landlock{why}; commands write only in the workspace, added folders and a "
             f"temporary folder of their own, {net}; it doesn't stop {self._gaps()}, and they can "
-            "read all that you can"
+            f"read all that you can{'' if self._whole else TOO_MANY_FOLDERS}"
         )
 
-    def guarded(self) -> list[GuardedPath]:
-        return guarded_in(self._bounds.roots, self._bounds.own_folders)
+    def guarded(self) -> GuardedPaths:
+        return self._bounds.guarded()
 
     # `holds` none of them: Landlock's rules only add rights, so nothing can be taken out of a root.
 
     def allowance(self, temp: Path | None) -> str:
         no_loopback = "; connections to this machine itself are refused too"
-        return allowance_of(self._bounds, temp) + no_loopback * (not self._bounds.net)
+        no_terminals = "; there are no pseudo-terminals and no shared memory in /dev/shm"
+        net = "" if self._bounds.net else no_loopback
+        return f"{allowance_of(self._bounds, temp)}{net}{no_terminals}"
 
     def _gaps(self) -> str:
         """What an attacker inside could still do."""
-        gaps = ["changes of mode, owner and time on files outside"]
+        gaps = [
+            "changes of mode, owner and time on files outside",
+            "processes that drop their environment and outlive the session",
+        ]
         if not self._sockets_closed:
             gaps.append("sockets of other programs")
         if not self._sockets_closed and not self._bounds.net:
@@ -100,4 +122,10 @@ def find_landlock(
     if trial.refusal is not None:
         return Refusal(trial.refusal)
     abi, _, sockets = trial.said.partition(" ")
-    return Landlock(start, int(abi), sockets_closed=sockets == "closed", instead=instead)
+    return Landlock(
+        start,
+        int(abi),
+        sockets_closed=sockets == "closed",
+        instead=instead,
+        whole=bounds.guarded().whole,
+    )

@@ -32,8 +32,9 @@ DEVICES = MAKE_CHAR | MAKE_BLOCK  # granted nowhere
 OF_FOLDERS = REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SOCK | MAKE_FIFO | MAKE_SYM
 BIND_TCP, CONNECT_TCP = 1 << 0, 1 << 1
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1 << 0, 1 << 1
-# What programs write to without changing anything.
-NAMES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+# What programs write to without changing anything. Not the terminals, where the user would see
+# what a command makes up, nor /dev/shm, where other programs' memory lies.
+NAMES = ("null", "zero", "full", "random", "urandom")
 DEVICE_FILES = tuple(f"/dev/{name}" for name in NAMES)
 
 PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 22, 24, 38

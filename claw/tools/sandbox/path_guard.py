@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from claw.tools.git_folders import pointed_at
 from claw.tools.sandbox.entries import (
     MOST_ENTRIES,
     Entry,
@@ -27,6 +29,8 @@ PLAIN_GIT_CONFIG = re.compile(
     rb"|symlinks) = (0|1|true|false)\n"
     rb"|\t(name|email|url|fetch|remote|merge) = [^\n]*\n)*"
 )
+# What `git worktree add` writes.
+PLAIN_COMMONDIR = re.compile(rb"(.*/)?\.git/worktrees/[^/]+/commondir:\.\./\.\.\n")
 SETTINGS_SUFFIXES = (".toml", ".json")
 
 
@@ -60,8 +64,18 @@ class PathGuard:
 
     def settle(self) -> list[str]:
         """Compares, and puts things right; a line for each thing that had changed."""
+        return self._settle(self._before)
+
+    def settle_new(self, paths: Iterable[GuardedPath]) -> list[str]:
+        """The same for further paths, which are compared from now on, after the ones that are
+        known. There was nothing before: the command has made them."""
+        new = {each: Baseline({}, None) for each in paths if each not in self._before}
+        self._before |= new
+        return self._settle(new)
+
+    def _settle(self, baselines: Mapping[GuardedPath, Baseline]) -> list[str]:
         lines: list[str] = []
-        for each, before in self._before.items():
+        for each, before in baselines.items():
             told = list(_settle(each, before))
             if told:  # what was moved aside may lie in the same folder, and is right there
                 self._before[each] = _baseline(each, before.entries)
@@ -134,4 +148,21 @@ def _harmless(guarded: GuardedPath, name: str, entry: Entry, now: dict[str, Entr
         return False
     if name.endswith("/config"):
         return PLAIN_GIT_CONFIG.fullmatch(entry.content) is not None
+    if name.endswith("/commondir"):
+        return PLAIN_COMMONDIR.fullmatch(f"{name}:".encode() + entry.content) is not None
+    if name.endswith("/.git"):
+        return _is_plain_pointer(guarded.root, name)
     return "/hooks/" in name and name.endswith(".sample")  # git runs no hook of that name
+
+
+def _is_plain_pointer(root: Path, name: str) -> bool:
+    """Whether a file named .git leads to where `git worktree add` puts it, or a submodule,
+    whose parts are guarded themselves; and by no link."""
+    git = pointed_at(root / name)
+    return (
+        git is not None
+        and git.is_relative_to(root)
+        and any(each.name in ("worktrees", "modules") for each in git.parents)
+        and ".git" in git.relative_to(root).parts
+        and Path(os.path.realpath(git)) == git
+    )

@@ -43,14 +43,14 @@ def places() -> Iterator[Places]:
     shutil.rmtree(base)
 
 
-def sandbox_of(kind: str, places: Places, **options: Any) -> Sandbox:
-    """The one of that name, or a skip where this machine doesn't have it."""
+def sandbox_of(kind: str, places: Places, mode: str = "auto", **options: Any) -> Sandbox:
+    """The one of that name, or a skip where this machine doesn't have it. mode: as find_sandbox."""
     if kind == "none":
         return NoSandbox()
     environ = {"PATH": os.environ["PATH"] if kind == "bubblewrap" else NO_PROGRAMS}
     options = {"workspace": places.ws, "environ": environ, **options}
     try:
-        sandbox = find_sandbox("require", **options)
+        sandbox = find_sandbox(mode, **options)
     except ConfigError as error:
         pytest.skip(f"needs {kind}: {error.message}")
     if sandbox.name != kind:
@@ -75,6 +75,15 @@ class SandboxedToolbox(Toolbox):
         code = self.call("bash", command=command).details["exit_code"]
         assert code is None or isinstance(code, int)
         return code
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """The files below a folder, without what was moved aside."""
+    return {
+        str(path.relative_to(folder)): path.read_text(errors="replace")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and ".aside-" not in path.name
+    }
 
 
 OpenBox = Callable[..., SandboxedToolbox]

@@ -221,6 +221,23 @@ def test_the_kernels_settings_are_read_only_under_bubblewrap(open_box: OpenBox) 
         assert box.exit_code(f"test -w {name}") == 1, name
 
 
+def test_terminals_and_shared_memory_are_not_written(
+    confined: SandboxedToolbox, open_box: OpenBox
+) -> None:
+    """Looked at on a terminal of the test's own."""
+    master, slave = os.openpty()
+    try:
+        attempt = f": >> {os.ttyname(slave)}"
+        assert open_box("none").exit_code(attempt) == 0  # or the test would prove nothing
+        assert confined.exit_code(attempt) == 1
+    finally:
+        os.close(master)
+        os.close(slave)
+    name = f"/dev/shm/claw-test-{os.getpid()}"
+    confined.call("bash", command=f": > {name}")
+    assert not os.path.exists(name)
+
+
 def test_many_commands_at_once(places: Places, open_box: OpenBox) -> None:
     box = open_box("bubblewrap")
     argv = box.sandbox.command(Inside(["sh", "-c", "exit 7"], places.ws))

@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from claw.cancel import CancelToken
+from claw.messages import ToolCall
+from claw.session import Session
+from claw.tools import coding_tools
+from claw.tools.base import ToolContext
 from claw.tools.sandbox.base import Inside
 from tests.support.processes import gone_within
-from tests.tools.sandbox.conftest import OpenBox, Places, SandboxedToolbox
+from tests.tools.sandbox.conftest import OpenBox, Places, SandboxedToolbox, contents, sandbox_of
 
 HOOK = "#!/bin/sh\necho mine\n"
 CONFIG = "[core]\n\tbare = false\n[alias]\n\tst = status\n"
@@ -30,14 +35,6 @@ def repository(places: Places) -> Path:
     places.own.mkdir()
     (places.own / "config.toml").write_text('model = "m"\n')
     return places.ws
-
-
-def contents(folder: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(folder)): path.read_text()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and ".aside-" not in path.name
-    }
 
 
 @pytest.mark.parametrize(
@@ -258,3 +255,63 @@ def test_a_name_breaks_no_line(confined: SandboxedToolbox, places: Places) -> No
         assert os.listdir(places.ws / ".git" / "hooks") == []
     else:
         assert lines[1].startswith(".git/hooks/a\\n\\xffb was made by the command")
+
+
+def test_a_job_is_looked_at_when_it_ends(confined: SandboxedToolbox, places: Places) -> None:
+    os.mkfifo(places.ws / "go")
+    confined.text("bash", command="cat go; echo evil > .envrc", background=True)
+    with open(places.ws / "go", "w"):  # waits for the job
+        pass
+    (job,) = confined.session.state("shell")["jobs"].all()
+    job.wait(CancelToken(), 20)
+    assert not (places.ws / ".envrc").exists()
+    text = confined.text("job", action="read", id=1)
+    assert "\n.envrc was made by the command and has been moved aside" in text
+    assert ".envrc" not in confined.text("bash", command="true")
+
+
+def test_what_a_job_did_is_told_at_the_end_of_the_session_at_the_latest(
+    confined: SandboxedToolbox, places: Places, caplog: pytest.LogCaptureFixture
+) -> None:
+    os.mkfifo(places.ws / "go")
+    confined.text("bash", command="cat go; echo evil > .envrc", background=True)
+    with open(places.ws / "go", "w"):  # waits for the job
+        pass
+    (job,) = confined.session.state("shell")["jobs"].all()
+    job.wait(CancelToken(), 20)
+    confined.close()
+    assert not (places.ws / ".envrc").exists()
+    assert ".envrc was made by the command" in caplog.text
+
+
+def test_every_call_of_a_tool_looks_at_what_still_runs(kind: str, places: Places) -> None:
+    tools = {each.name: each for each in coding_tools(places.ws, sandbox=sandbox_of(kind, places))}
+    with Session() as session:
+
+        def call(name: str, **arguments: object) -> str:
+            state = session.state(tools[name].family or name)
+            context = ToolContext(
+                ToolCall("1", name), CancelToken(), places.ws, dict(os.environ), state=state
+            )
+            result = tools[name].run(arguments, context)
+            return result if isinstance(result, str) else result.content
+
+        call("bash", command="mkfifo go; (cat go; echo evil > .envrc; : > go; sleep 400.43) &")
+        (places.ws / "go").write_text("")
+        (places.ws / "go").read_text()  # it has written
+        call("todo", items=[])
+        assert not (places.ws / ".envrc").exists()
+        assert ".envrc was made by the command" in call("bash", command="true")
+
+
+def test_a_command_outside_is_not_undone_by_a_job_that_ends(
+    confined: SandboxedToolbox, places: Places
+) -> None:
+    os.mkfifo(places.ws / "go")
+    confined.text("bash", command="cat go", background=True)
+    end = "echo mine > .envrc; : > go; sleep 0.3"
+    confined.text("bash", command=end, outside_sandbox=True)
+    (job,) = confined.session.state("shell")["jobs"].all()
+    job.wait(CancelToken(), 20)
+    assert (places.ws / ".envrc").read_text() == "mine\n"
+    assert "by the command" not in confined.text("bash", command="true")
