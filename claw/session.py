@@ -84,13 +84,19 @@ class Session:
         return results
 
     def state(self, family: str) -> dict[str, Any]:
-        """What a family of tools remembers here. A value with a `close()` is closed with us."""
+        """What a family of tools remembers here. A value with a `close()` is closed with us; one
+        with a `look()` has it called at the end of each run, after which nobody may look for long:
+        it must not raise."""
         return self._states.setdefault(family, {})
 
     def run_ended(self, result: RunResult) -> list[str]:
         """Told by the engine at the end of each run, on its thread, before the session is free
         for the next one. Returns lines for the user. Contract: doesn't raise."""
         self.totals = self.totals.plus(result.usage, result.cost)
+        for state in list(self._states.values()):
+            for value in list(state.values()):
+                if hasattr(value, "look"):
+                    value.look()
         return []
 
     def compact(self, head: Sequence[Message], *, kept: int) -> None:
