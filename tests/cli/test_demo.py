@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -65,9 +64,11 @@ def test_the_users_settings_proxies_and_path_do_not_matter(shell: Shell, temp: P
 
 
 def test_a_wrong_result_fails_it(shell: Shell, temp: Path, tmp_path: Path) -> None:
-    lies = tmp_path / "lies"
-    lies.write_text(f'{Path(sys.executable).name}() {{ echo "Ran 2 tests in 0.0s"; echo OK; }}\n')
-    done = play(shell, temp, BASH_ENV=str(lies))
+    lies = tmp_path / "lies" / "unittest"
+    lies.mkdir(parents=True)
+    (lies / "__init__.py").touch()
+    (lies / "__main__.py").write_text('print("Ran 2 tests in 0.0s"); print("OK")\n')
+    done = play(shell, temp, PYTHONPATH=os.pathsep.join([str(lies.parent), shell.package]))
     assert done.code == 1
     assert done.err.startswith("claw: the demo failed: the test run should have ended with")
     assert not list(temp.iterdir())
