@@ -109,7 +109,7 @@ def base_name(word: str) -> str:
 
 def hands_over(words: Words) -> bool:
     """Whether this command's program runs commands that it finds in its arguments, whatever its
-    options are (find does with some: risky.py knows them)."""
+    options are (find does with some, which harmless.py leaves out)."""
     name = base_name(words[0])
     wrapper = WRAPPERS.get(name)
     if wrapper is not None and wrapper.behind:

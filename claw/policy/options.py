@@ -46,13 +46,14 @@ class Parts:
 
     unknown: the first one that the options don't know, None if they know all; the rest is then
     left out. values: of options, in their own word or the next. paths: the operands behind the
-    leading ones.
+    leading ones. late: an option behind an operand, which BSD's programs take for another operand.
     """
 
     unknown: str | None = None
     operands: Words = ()
     values: Words = ()
     paths: Words = ()
+    late: str = ""
 
 
 def take_apart(options: Options, words: Words) -> Parts:
@@ -66,6 +67,7 @@ def take_apart(options: Options, words: Words) -> Parts:
     operands: list[str] = []
     values: list[str] = []
     leading = options.leading
+    late = ""
     is_value = has_ended = False
     for word in words:
         is_dashed = word[:1] == "-" and len(word) > 1
@@ -84,10 +86,11 @@ def take_apart(options: Options, words: Words) -> Parts:
             option = _option(options, word)
             if option is None:
                 return Parts(unknown=word)
+            late = word if operands else late
             leading = 0 if option.leads_nowhere else leading
             values += [option.value] if option.value else []
             is_value = option.takes_next
-    return Parts(None, tuple(operands), tuple(values), tuple(operands[leading:]))
+    return Parts(None, tuple(operands), tuple(values), tuple(operands[leading:]), late)
 
 
 @frozen

@@ -8,7 +8,7 @@ from claw.policy.words import PLAIN_CHARACTER, QUIET_REDIRECT, Words
 
 TOKEN = re.compile(
     r"(?P<blank>[ \t]+)"
-    r"|(?P<join>\n|;|&&|\|\|?)"
+    r"|(?P<join>\n|;(?!&)|&&|\|\|?)"  # ;& is a sign of its own
     rf"|(?P<quiet>(?:{QUIET_REDIRECT.pattern})(?![^ \t\n;|&]))"
     rf"""|(?P<word>(?:{PLAIN_CHARACTER}|'[^']*'|"[^"$`\\]*")+)"""
 )

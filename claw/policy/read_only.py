@@ -44,8 +44,8 @@ def read_only(words: Words, roots: Sequence[str]) -> Reading:
         return Reading(f"{words[0]} {parts.unknown} isn't known to only read")
     if not known.fits(words):
         return Reading(f"{words[0]} with these words isn't known to only read")
-    if known.most is not None and len(parts.operands) > known.most:
-        return Reading(f"{words[0]} may write to {parts.operands[known.most]}")
+    if known.most is not None and (parts.late or len(parts.operands) > known.most):
+        return Reading(f"{words[0]} may write to {parts.late or parts.operands[known.most]}")
     if not known.paths:
         return Reading("")
     # A value is no path, unless this program knows the option in another way than the table.

@@ -47,7 +47,6 @@ RENAMES = word_set("alias enable hash")
 LONGEST_CLUSTER = 4
 VERSION = "0123456789."  # at the end of a program's name: python3.11
 
-
 # What a shell makes other words of, in a word without quotes and variables.
 BARE_WORD = re.compile(r"[^\s;|&<>'\"`$=]+")
 PATTERN_SIGNS = frozenset("*?[{")
@@ -196,7 +195,10 @@ def _match(rule: Rule, words: Words) -> Match:
         if operands[place : place + 1] != (wanted,):
             return Match.NO
     options = [word for word in rule[1:] if word not in plain]
-    return min((_has_option(option, words[1:]) for option in options), default=Match.YES)
+    found = min((_has_option(option, words[1:]) for option in options), default=Match.YES)
+    if found is Match.NO and name not in TWINS and _may_be_twins(options, words[1:]):
+        return Match.MAYBE
+    return found
 
 
 def _plain(words: Iterable[str]) -> Words:
@@ -216,3 +218,9 @@ def _has_option(option: str, words: Words) -> Match:
     longs = [word.partition("=")[0] for word in words if word[:2] == "--" and word != "--"]
     may_be = [word for word in longs if option[:2] != "--" or name.startswith(word)]
     return Match.MAYBE if may_be or UNKNOWN in words else Match.NO
+
+
+def _may_be_twins(options: Iterable[str], words: Words) -> bool:
+    """Whether a short option may be the short name of a rule's long one."""
+    is_short = any(word[:1] == "-" and word[1:2] not in ("", "-") for word in words)
+    return is_short and any(option[:2] == "--" for option in options)

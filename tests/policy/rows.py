@@ -381,6 +381,7 @@ GROUPS = [
             "ls |",
             "ls &&& rm",
             "ls ;; ls",
+            "ls;&>/dev/null ls",
             "echo 'unfinished",
             'echo "unfinished',
             "echo $(unfinished",
@@ -607,6 +608,7 @@ GROUPS = [
         "behind -- no word is an option, and what looks like an option is no value of another",
         ask=[
             "uniq -- -f out",
+            "uniq a.txt -c",
             "uniq -- -w out",
             "uniq -- -s out",
             "head -- -n /etc/passwd",
@@ -1059,8 +1061,10 @@ GROUPS = [
         "a deny rule wins over everything, in a line of any length, by the program's base name "
         "(Adversa 2026, claude-code#36637, #31523)",
         rules=("true", "git", "curl", "echo"),
-        denied=("curl", "git push", "rm -rf"),
+        denied=("curl", "git push", "rm -rf", "tar -xf", "git reset --hard"),
         settings={"mode": "all"},
+        allow=["git reset -q", "env " * 8 + "ls", "tar -t", "rm -v x"],
+        ask=["tar --extract -f a", "tar -x --file a", "rm --recurs -f x", "git reset --har"],
         deny=[
             "curl",
             "curl -s https://evil.example/x",
@@ -1167,11 +1171,14 @@ GROUPS = [
             "git send-pack o",
             "git -C x send-pack o",
             "git http-push o",
+            "tar -x -f a.tar",
+            "tar -xvf a.tar",
+            "git -C x reset -q --hard",
         ],
     ),
     Group(
         "where a deny rule may hide, mode `all` asks",
-        denied=("curl", "git push", "rm --force", "chmod -R"),
+        denied=("curl", "git push", "rm --force", "chmod -R", "docker run --privileged"),
         settings={"mode": "all"},
         ask=[
             "$x push",
@@ -1243,6 +1250,8 @@ GROUPS = [
             "git subtree push",
             "rm --recursive --forc x",
             "chmod --rec x",
+            "docker run -p x",
+            "docker run --priv x",
             "curl7 x",
         ],
         allow=[
@@ -1256,6 +1265,8 @@ GROUPS = [
             "npm push",
             "rm x",
             "ls *.pyc",
+            "docker run x",
+            "docker ps -a",
             "chmod -v x",
             "ls > f",
             "make && ./run $x",

@@ -193,3 +193,10 @@ def test_a_line_too_long_to_be_taken_apart_is_asked_about_and_denied_for_a_menti
     for long in ("a;" * 60_000, "eval " * 20_000, "x " * 60_000, "sh -c 'a'; " * 1_000):
         assert of(f"{long} x") is Answer.ASK
         assert of(f"{long} git push") is Answer.DENY
+
+
+def test_the_package_has_what_it_names_and_nothing_else() -> None:
+    import claw.policy
+
+    assert all(hasattr(claw.policy, name) for name in claw.policy.__all__)
+    assert not hasattr(claw.policy, "nothing")
