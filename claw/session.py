@@ -84,9 +84,8 @@ class Session:
         return results
 
     def state(self, family: str) -> dict[str, Any]:
-        """What a family of tools remembers here. A value with a `close()` is closed with us; one
-        with a `look()` has it called at the end of each run, after which nobody may look for long:
-        it must not raise."""
+        """What a family of tools remembers here. A value with a `close()` is closed with us; a
+        `look()` is called at the end of each run, on the engine's thread, and must not raise."""
         return self._states.setdefault(family, {})
 
     def run_ended(self, result: RunResult) -> list[str]:
