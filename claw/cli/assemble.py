@@ -130,7 +130,7 @@ def _recorder(file: str, environ: Mapping[str, str], secrets: Sequence[str]) -> 
     from claw.tape import Recorder
 
     keys = {environ[name] for name in KEY_VARIABLES if environ.get(name)}
-    return Recorder(Path(file).expanduser(), secrets=keys.union(secrets))
+    return Recorder(user_path(file, "--trace "), secrets=keys.union(secrets))
 
 
 def _session(flags: Flags, store: SessionStore, settings: Settings) -> Session:

@@ -162,3 +162,13 @@ def test_a_conversation_is_recorded_and_driven_from_its_tape(start: Start, home:
         terminal.wait_for("the tape has 2 replies, and this is one more")
         terminal.wait_for(PROMPT)
         leave(terminal)
+
+
+def test_a_tape_of_nobody_is_one_line(shell: Shell) -> None:
+    done = shell.claw(
+        *("run", "Hi", "--trace", "~nosuchuser/tape"),
+        *("--base-url", "http://127.0.0.1:9/v1", "--model", "m"),
+    )
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+    assert "--trace" in done.err
