@@ -7,10 +7,12 @@ import os
 from claw.cli.config import read_config
 from claw.cli.failures import tell
 from claw.cli.held_signals import let_signals_through
+from claw.cli.instructions import read_instructions
 from claw.cli.key_mask import KeyMask
 from claw.cli.places import find_places
 from claw.cli.settings import Flags, Settings, resolve_as_far
 from claw.cli.streams import write_output
+from claw.cli.trust import TrustedFolders
 from claw.cli.user_tools import parts_of
 from claw.cli.visible import visible
 from claw.errors import ConfigError
@@ -43,6 +45,12 @@ def show_settings(flags: Flags) -> int:
     presence = "" if config.exists else "(there is none)"
     rows = [("config file", str(config.file), presence), ("state", str(places.state), "")]
     rows += _rows(settings, mask)
+    folders = TrustedFolders(places.trust_file)
+    trusted = folders.answer(settings.cwd) is True
+    instructions = read_instructions(
+        settings.cwd, places.config, trusted=trusted, answer=folders.answer
+    )
+    rows += [(name, mask(file), about) for name, file, about in instructions.rows()]
     write_output("".join(_line(*row) for row in rows))
     return 0
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from claw.cli.instructions import Instructions, read_instructions
+from tests.support.command import Shell
 
 
 @pytest.fixture
@@ -158,3 +159,9 @@ def test_rows_name_the_files_and_their_sizes(repo: Path, config: Path) -> None:
     own, root = read(repo, config).rows()
     assert own == ("instructions", str(config / "AGENTS.md"), "4 bytes")
     assert root[2].startswith("40,000 bytes, cut: only its beginning is used")
+
+
+def test_config_show_lists_what_is_read(shell: Shell) -> None:
+    (shell.home / "AGENTS.md").write_text("Mine.")
+    (shell.folder / "AGENTS.md").write_text("The project's.")
+    assert f"{shell.home / 'AGENTS.md'}" in shell.claw("config", "show").out
